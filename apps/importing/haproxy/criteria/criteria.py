@@ -29,9 +29,11 @@ _RATE = re.compile(
 )
 # They count, and hold.
 _COUNTS = re.compile(r"(?:src_|sc[0-9]?_)(?:inc|clr)_gpc[01]?")
-# Whether something came: it did, once a pool is chosen.
-_WAITS = {"req.len", "req_len", "wait_end"}
 # What the first bytes of a connection are.
+_LENGTH = {"req.len", "req_len"}
+_PAYLOAD = {"payload", "req.payload"}
+_SSH = b"SSH-".hex()
+_ALPN = {"req.ssl_alpn", "req_ssl_alpn", "ssl_fc_alpn"}
 _TLS = {"req.ssl_hello_type", "req_ssl_hello_type", "req.ssl_ver", "req_ssl_ver", "req.ssl_hello"}
 _WITH_QUERY = {"url", "uri", "pathq", "capture.req.uri"}
 _HTTP = {"req.proto_http", "req_proto_http"}
@@ -357,10 +359,34 @@ class Criteria(Questions):
         return negated(atom) if is_no else atom
 
     def _of_beginning(self, kind: str) -> Formula:
-        """Whether a connection begins as TLS or as HTTP does; one whose requests are read does."""
+        """Whether a connection begins so; where requests are read, it is one of HTTP."""
         if self.reads_requests:
-            return True
+            return kind in ("tls", "http")
         return self.atoms.get("unknown", kind, why=f"connections are not told apart by what they speak ({kind})")
+
+    def _of_length(self, asked: _Asked) -> Formula:
+        """Whether anything came; how much is asked by nobody."""
+        silent = self._of_beginning("silent")
+        answers = [_number_holds(asked.values, number) for number in (0, 1)]
+        if answers == [True, False]:
+            return silent
+        return negated(silent) if answers == [False, True] else True
+
+    def _of_payload(self, asked: _Asked) -> Formula:
+        """Whether a client says that it speaks SSH."""
+        said = [each if asked.match == "bin" else each.encode().hex() for each in asked.values]
+        at_start = asked.sample.args[:1] == ("0",) and asked.match in ("bin", "str", "beg", "sub", "")
+        if at_start and said and all(each.lower().startswith(_SSH) for each in said):
+            return self._of_beginning("ssh")
+        return self.unknown(f"{_said(asked)} is nothing that a listener can ask")
+
+    def _of_alpn(self, asked: _Asked) -> Formula:
+        """Which protocol the client's TLS offers, or agreed on; a request is of HTTP by either."""
+        if self.reads_requests or (asked.match or "str") != "str" or asked.sample.converters:
+            return self.unknown(f"{_said(asked)} is nothing that a route can ask")
+        why = "connections are told apart by ALPN on listeners of tcp alone"
+        way = "agreed" if asked.sample.fetch == "ssl_fc_alpn" else "offered"
+        return any_of([self.atoms.get("unknown", "alpn", (value,), name=way, why=why) for value in asked.values])
 
     def _of_port(self, asked: _Asked) -> Formula:
         return self.atoms.get("port", "int", tuple(asked.values))
@@ -456,7 +482,10 @@ _READERS: dict[str, Callable[[Criteria, _Asked], Formula]] = {
     **dict.fromkeys(
         ("urlp", "url_param", "req.urlp"), lambda self, asked: self._values(asked, "query", _argument(asked))
     ),
-    **dict.fromkeys(_WAITS, lambda _self, _asked: True),
+    "wait_end": lambda _self, _asked: True,
+    **dict.fromkeys(_LENGTH, Criteria._of_length),
+    **dict.fromkeys(_PAYLOAD, Criteria._of_payload),
+    **dict.fromkeys(_ALPN, Criteria._of_alpn),
     **dict.fromkeys(_TLS, lambda self, _: self._of_beginning("tls")),
     **dict.fromkeys(_HTTP, lambda self, _: self._of_beginning("http")),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
+from apps.compiler.model.listener_options import ClientProtocol
 from apps.definitions.shapes.traffic.client_limit import MOST_EXEMPT
 from apps.importing.context import say_unknown
 from apps.importing.haproxy.criteria.conditions import Conditions
@@ -22,7 +23,7 @@ GOES_ON = ("inspect-delay", "set-var", "capture", "expect-proxy")
 ALONE = "A listener refuses by networks, TLS names and rates alone."
 NOT_LOOKED_INTO = "Connections are not looked into; the servers refuse what they do not speak."
 # Questions about the beginning of a connection.
-FIRST = frozenset({"tls", "http"})
+FIRST = frozenset({"alpn", *ClientProtocol})
 MIXED = "A listener lets in by networks alone, and this asks for more."
 CLOSED = (
     "Listeners do not look at this, so who had to show it is kept out; add the networks that may connect to access."

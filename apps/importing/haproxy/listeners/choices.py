@@ -1,4 +1,4 @@
-"""Which pool a tcp listener chooses: by the TLS name. Rules that ask otherwise must agree for all connections."""
+"""Which pool a tcp listener chooses: by the TLS name, or by what clients send first."""
 
 from __future__ import annotations
 
@@ -6,58 +6,102 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from apps.compiler.model.listener_options import ClientProtocol
 from apps.importing.haproxy.criteria.criteria import number_holds
 from apps.importing.haproxy.listeners.ports import Bind
 from apps.importing.logic.certainty import surely
 from apps.importing.logic.decisions import Rule
-from apps.importing.logic.formulas import Atom, Formula, Or, simplified
+from apps.importing.logic.formulas import Atom, Formula, Or, atoms_of, simplified
 from apps.importing.logic.hostnames import Hosts
 from apps.importing.verdicts import Ledger, Line
 
-# What is kept in conditions until a connection is given: its TLS name, and what its first bytes are.
-ASKED = frozenset({"sni", "tls", "http"})
-# Connections that rules can tell apart by their first bytes.
-BEGINNINGS: dict[str, dict[str, bool]] = {
-    "TLS": {"tls": True, "http": False},
-    "HTTP": {"tls": False, "http": True},
-    "neither TLS nor HTTP": {"tls": False, "http": False},
-}
+# What is kept in conditions until a connection is given: its TLS name, and how it begins.
+ASKED = frozenset({"sni", "alpn", *ClientProtocol})
+# What begins in no way that rules ask for.
+REST = "rest"
 _BELOW = re.compile(r"\^?\((?:\?:)?(?:\.[*+]|\[[^\]]+\][*+])\\\.\)[?*]((?:[A-Za-z0-9-]+\\\.)+[A-Za-z0-9-]+)\$")
-BY_NAME_ALONE = "A tcp listener chooses pools by the TLS name alone."
-CLOSED = "Connections that do not begin so get this pool too, where HAProxy closes them."
+BY_NAME_ALONE = "A tcp listener chooses pools only by the TLS name and by what clients send first."
+CLOSED = "Connections that HAProxy closes for how they begin get this pool too."
+ALPN_FIRST = "A protocol of ALPN is looked at before any name."
+AMONG_OTHERS = "It is taken wherever the client offers it by ALPN, also among others."
+ALONE = "acme-tls/1"  # no client offers it beside others (RFC 8737)
 
 
 @dataclass(slots=True)
 class Choice:
-    """Backends by TLS name, and the one of all other connections, with the line that says so."""
+    """Backends by TLS name and by how connections begin, and the one of all others, with the line that says so."""
 
     names: dict[str, str] = field(default_factory=dict)
+    beginnings: dict[str, str] = field(default_factory=dict)
     default: str = ""
     line: Line | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Beginning:
+    """A connection that rules can tell from others: by its protocol, and what its TLS offers by ALPN."""
+
+    protocol: str = ""
+    alpn: str = ""
+    is_named: bool = False
+
+    def answer(self, atom: Atom) -> bool | None:
+        """None where names decide."""
+        if atom.subject == "sni":
+            return None if self.is_named else False
+        if atom.match == "alpn":
+            return self.alpn in atom.values
+        return atom.match == self.protocol if atom.match in set(ClientProtocol) else None
+
+
 def chosen(rules: list[Rule], bind: Bind, *, say: Ledger) -> Choice:
     """The choice of one port. What it cannot say is said at the lines that it is lost of."""
-    found = [_of_beginning(rules, bind, beginning, say) for beginning in BEGINNINGS]
-    choice = Choice(found[0].names)
-    for each in found:
-        if each.line is not None and choice.line is None:
-            choice.default, choice.line = each.default, each.line
-    for beginning, each in zip(BEGINNINGS, found, strict=True):
-        if each.line is not None and each.default != choice.default:
-            say.impossible(each.line, BY_NAME_ALONE)
-            say.impossible(each.line, f"What begins as {beginning} gets {choice.default} as well.")
-        elif each.line is None and choice.line is not None:
-            say.differs(choice.line, CLOSED)
+    found = {name: _of_beginning(rules, bind, each, say) for name, each in _beginnings(rules, bind).items()}
+    rest = found.pop(REST)
+    named = rest if bind.has("ssl") else found[ClientProtocol.TLS]
+    choice = Choice(named.names, {}, rest.default, rest.line)
+    for name, each in found.items():
+        usual = found[ClientProtocol.TLS] if name not in set(ClientProtocol) and not bind.has("ssl") else rest
+        if each.line is not None and each.default and each.default != usual.default:
+            choice.beginnings[name] = each.default
+            _say_order(name, each, bind, say)
+        elif rest.line is not None and rest.default and not each.default:
+            say.differs(rest.line, CLOSED)
     return choice
 
 
-def _of_beginning(rules: list[Rule], bind: Bind, beginning: str, say: Ledger) -> Choice:
+def _beginnings(rules: list[Rule], bind: Bind) -> dict[str, _Beginning]:
+    """Each way that a connection may begin, by what a listener calls it; inside of TLS nobody begins it again."""
+    asked = [atom for rule in rules for atom in atoms_of(rule.condition)]
+    offered = [value for atom in asked if atom.match == "alpn" for value in atom.values]
+    is_ended = bind.has("ssl")
+    if is_ended:
+        offered = [value for value in offered if value in ",".join(bind.all("alpn")).split(",")]
+    found = {REST: _Beginning(is_named=is_ended)}
+    for name in dict.fromkeys(offered):
+        found[name] = _Beginning("" if is_ended else ClientProtocol.TLS, name, is_named=True)
+    for each in ClientProtocol:
+        if each is not ClientProtocol.TLS or not is_ended:
+            found[each] = _Beginning(each, is_named=is_ended or each is ClientProtocol.TLS)
+    return found
+
+
+def _say_order(name: str, found: Choice, bind: Bind, say: Ledger) -> None:
+    """What a route of ALPN takes that the line did not."""
+    if found.line is None or name in set(ClientProtocol):
+        return
+    if found.names:
+        say.differs(found.line, ALPN_FIRST)
+    if name != ALONE and not bind.has("ssl"):
+        say.differs(found.line, AMONG_OTHERS)
+
+
+def _of_beginning(rules: list[Rule], bind: Bind, first: _Beginning, say: Ledger) -> Choice:
     """The choice for connections that begin like this."""
     found = Choice()
     for rule in rules:
         backend = str(rule.effect.data[0]) if rule.effect.kind == "backend" else ""
-        condition = simplified(rule.condition, lambda atom: _answer(atom, bind, BEGINNINGS[beginning]))
+        condition = simplified(rule.condition, lambda atom: _answer(atom, bind, first))
         if condition is True:
             found.default, found.line = backend, rule.line
             return found
@@ -73,12 +117,12 @@ def _of_beginning(rules: list[Rule], bind: Bind, beginning: str, say: Ledger) ->
     return found
 
 
-def _answer(atom: Atom, bind: Bind, first: dict[str, bool]) -> bool | None:
+def _answer(atom: Atom, bind: Bind, first: _Beginning) -> bool | None:
     if atom.subject == "port":
         return number_holds(atom.values, bind.port)
-    if atom.subject == "sni" and not first["tls"] and not bind.has("ssl"):
+    if atom.match == "alpn" and (atom.name == "agreed") != bind.has("ssl"):
         return False
-    return first.get(atom.match) if atom.subject == "unknown" else None
+    return first.answer(atom) if atom.subject in ("sni", "unknown") else None
 
 
 def _domain_of(atom: Atom, value: str) -> str:

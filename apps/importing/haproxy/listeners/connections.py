@@ -1,17 +1,18 @@
-"""A frontend of tcp as a load balancer whose listeners choose pools by the TLS name, or have one pool."""
+"""A frontend of tcp as a load balancer whose listeners have one pool, or choose by TLS name or first bytes."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
+from apps.compiler.model.listener_options import ClientProtocol
 from apps.importing.haproxy.criteria.conditions import Conditions
 from apps.importing.haproxy.listeners.admission import Admission
 from apps.importing.haproxy.listeners.binds import binds_of, listener_of
 from apps.importing.haproxy.listeners.certificates import Certificates
 from apps.importing.haproxy.listeners.choices import ASKED, Choice, chosen, names_of
 from apps.importing.haproxy.listeners.listening import add_options
-from apps.importing.haproxy.listeners.ports import leave, say_unreachable
+from apps.importing.haproxy.listeners.ports import Bind, leave, say_unreachable
 from apps.importing.haproxy.pools.backends import protocol_of
 from apps.importing.haproxy.rules.choosing import Choices
 from apps.importing.haproxy.text.sections import Section
@@ -22,8 +23,8 @@ from apps.importing.verdicts import Ledger, Verdict
 
 OF_ALL = "Who may connect is said by a listener, for all of its pools; make a listener for each pool."
 UNREAD = "HAProxy chooses before it has read a request here, so this never holds; it would wait with inspect-delay."
-AWAITED = "Nodes wait for the name of TLS; HAProxy has often not read it yet without tcp-request inspect-delay."
-_OF_HELLO = re.compile(r"\breq[._]ssl_sni")
+AWAITED = "Nodes wait for the first bytes; HAProxy has often not read them yet without tcp-request inspect-delay."
+_OF_BEGINNING = re.compile(r"\b(?:req[._](?:ssl_|proto_http|payload|len)|payload\(|HTTP\b)")
 PASSED = "Connections of a section of tcp go to its servers as they are, where HAProxy reads their requests."
 
 
@@ -56,7 +57,7 @@ class Connections:
         choices = [chosen(rules, bind, say=ledger) for bind in binds]
         for choice in choices:
             _close_others(choice, admission, ledger)
-            self._chosen += [*choice.names.values(), choice.default]
+            self._chosen += [*choice.names.values(), *choice.beginnings.values(), choice.default]
         own = admission.listener()
         said = self._of_backends(section, self._chosen, own) | own
         listeners = []
@@ -65,14 +66,8 @@ class Connections:
                 ledger.belongs(line, f"LoadBalancer {name}")
             listener = listener_of(self.context, bind, "tcp", self.certificates) | said
             add_options(self.context, section, listener)
-            if choice.names:
-                listener["sni_routes"] = [
-                    {"hostname": host, "pool": self._pool(pool, 443)} for host, pool in choice.names.items()
-                ]
-            if choice.default:
-                listener["default_pool"] = self._pool(choice.default, bind.port)
-            if (choice.names or choice.default) and listener.get("certificates") != []:
-                listeners.append(listener)
+            if (pools := self._pools(bind, choice)) and listener.get("certificates") != []:
+                listeners.append(listener | pools)
         conditions.close(f"LoadBalancer {name}")
         self._headers(section)
         if listeners:
@@ -82,6 +77,14 @@ class Connections:
                 ledger.differs(line, "No backend is named here, so connections would be closed.")
             leave(self.context, section)
 
+    def _pools(self, bind: Bind, choice: Choice) -> dict[str, Any]:
+        """The fields of a listener that name pools."""
+        names = [{"hostname": host, "pool": self._pool(pool, 443)} for host, pool in choice.names.items()]
+        beginnings = [_asked(each) | {"pool": self._pool(pool, bind.port)} for each, pool in choice.beginnings.items()]
+        default = self._pool(choice.default, bind.port) if choice.default else None
+        found = {"sni_routes": names, "protocol_routes": beginnings, "default_pool": default}
+        return {name: value for name, value in found.items() if value}
+
     def _say_unread(self, section: Section, conditions: Conditions, rules: list[Rule]) -> None:
         """Lines that ask what HAProxy has not read yet, as it does not wait for the first bytes."""
         if self.context.questions.waits:
@@ -90,7 +93,7 @@ class Connections:
         for line in section.each("use_backend"):
             if line not in deciding:
                 self.context.ledger.outdone(line, UNREAD)
-            elif any(_OF_HELLO.search(each.text) for each in (line, *conditions.lines_of(line.words))):
+            elif any(_OF_BEGINNING.search(each.text) for each in (line, *conditions.lines_of(line.words))):
                 self.context.ledger.differs(line, AWAITED)
 
     def _of_backends(self, section: Section, names: list[str], own: dict[str, Any]) -> dict[str, Any]:
@@ -129,6 +132,11 @@ class Connections:
         return f"{self.context.options.account}/{name}" if self.context.options.account else name
 
 
+def _asked(beginning: str) -> dict[str, str]:
+    """How a route says what connections begin with."""
+    return {"protocol" if beginning in set(ClientProtocol) else "alpn": beginning}
+
+
 def _close_others(choice: Choice, admission: Admission, ledger: Ledger) -> None:
     """Where all TLS names but some are refused, those get the pool, and no other connection."""
     if admission.named is None:
@@ -137,3 +145,4 @@ def _close_others(choice: Choice, admission: Admission, ledger: Ledger) -> None:
         if choice.default:
             choice.names.setdefault(name, choice.default)
     choice.default = ""
+    choice.beginnings.clear()
