@@ -1,12 +1,10 @@
-"""Servers of `stream`: tcp listeners with one pool, or with pools by the TLS name that clients ask for."""
+"""Servers of `stream`: tcp listeners with one pool, or with pools by what clients send first."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from apps.compiler import grammar
-from apps.compiler.grammar import GrammarError
 from apps.importing.context import PRIVATE
 from apps.importing.nginx.pools.upstreams import servers_of
 from apps.importing.nginx.rules.access import REFUSED, access
@@ -15,9 +13,8 @@ from apps.importing.nginx.text.units import time_of
 from apps.importing.nginx.traffic.context import Nginx
 from apps.importing.nginx.traffic.listeners import add_tls
 from apps.importing.nginx.traffic.ports import Port, ports_of
+from apps.importing.nginx.traffic.prereads import BY_FIRST_BYTES, read_preread
 from apps.importing.verdicts import Verdict
-
-SNI = "$ssl_preread_server_name"
 
 
 def read_streams(nginx: Nginx, stream: Directive) -> None:
@@ -39,21 +36,14 @@ def _server(nginx: Nginx, server: Directive, ports: list[Port], passing: Directi
     for each in server.all_inherited("ssl_preread"):
         ledger.mapped(each.line)
     pools = _pools(nginx, server, passing)
-    if pools is None:
+    if not pools:
         return
-    default, routes = pools
     name = nginx.context.name("LoadBalancer", f"nginx-tcp-{ports[0].number}")
     said = _access(nginx, server)
-    listeners = [_listener(nginx, server, port) | said for port in ports]
-    for listener in listeners:
-        if routes:
-            listener["sni_routes"] = [{"hostname": host, "pool": pool} for host, pool in routes.items()]
-        if default:
-            listener["default_pool"] = default
-    if routes or default:
-        nginx.made.load_balancers[name] = {"fleets": list(nginx.context.options.fleets), "listeners": listeners}
-        for each in (server, passing, *server.each("listen")):
-            ledger.belongs(each.line, f"LoadBalancer {name}")
+    listeners = [_listener(nginx, server, port) | said | pools for port in ports]
+    nginx.made.load_balancers[name] = {"fleets": list(nginx.context.options.fleets), "listeners": listeners}
+    for each in (server, passing, *server.each("listen")):
+        ledger.belongs(each.line, f"LoadBalancer {name}")
 
 
 def _access(nginx: Nginx, server: Directive) -> dict[str, Any]:
@@ -83,39 +73,21 @@ def _listener(nginx: Nginx, server: Directive, port: Port) -> dict[str, Any]:
     return spec
 
 
-def _pools(nginx: Nginx, server: Directive, passing: Directive) -> tuple[str, dict[str, str]] | None:
-    """The pool of all connections, and those of TLS names. None where they cannot be said."""
+def _pools(nginx: Nginx, server: Directive, passing: Directive) -> dict[str, Any]:
+    """The fields of a listener that name pools; none where they cannot be said."""
     text = value_of(passing)
     if not text.startswith("$"):
-        return _pool(nginx, server, passing, text), {}
+        return {"default_pool": _pool(nginx, server, passing, text)}
     block = nginx.variables.lines.get(text[1:])
-    if block is None or value_of(block) != SNI:
-        nginx.ledger.impossible(passing.line, "Pools of tcp are named, or chosen by the TLS name alone.")
-        return None
-    nginx.ledger.mapped(block.line)
-    default = ""
-    routes: dict[str, str] = {}
-    for each in block.block or ():
-        nginx.ledger.mapped(each.line)
-        target = each.args[0] if each.args else ""
-        if each.name == "default":
-            default = _pool(nginx, server, each, target) if target else ""
-        elif each.name != "hostnames" and target:
-            _name(nginx, server, each, target, routes)
-    return default, routes
-
-
-def _name(nginx: Nginx, server: Directive, each: Directive, target: str, routes: dict[str, str]) -> None:
-    try:
-        name = grammar.hostname(each.name.lower().removeprefix("."))
-    except GrammarError:
-        nginx.ledger.impossible(each.line, "TLS names are whole ones, or *. and a domain.")
-        return
-    pool = _pool(nginx, server, each, target)
-    if each.name.startswith(("*.", ".")):
-        nginx.ledger.differs(each.line, "One label before the domain is taken, not several.")
-    for host in (name, f"*.{name}") if each.name.startswith(".") else (name,):
-        routes.setdefault(host, pool)
+    found = read_preread(block, nginx.ledger) if block is not None else None
+    if found is None:
+        nginx.ledger.impossible(passing.line, BY_FIRST_BYTES)
+        return {}
+    names = [{"hostname": each, "pool": _pool(nginx, server, *way)} for each, way in found.names.items()]
+    protocols = [{kind: said, "pool": _pool(nginx, server, *way)} for (kind, said), way in found.protocols.items()]
+    default = _pool(nginx, server, *found.default) if found.default else None
+    said = {"sni_routes": names, "protocol_routes": protocols, "default_pool": default}
+    return {name: value for name, value in said.items() if value}
 
 
 def _pool(nginx: Nginx, server: Directive, directive: Directive, target: str) -> str:
