@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from apps.importing.haproxy.criteria.conditions import Conditions
-from apps.importing.haproxy.criteria.criteria import number_holds
+from apps.importing.haproxy.criteria.numbers import number_holds
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.traffic.context import Context
 from apps.importing.logic.answers import about_host, about_path

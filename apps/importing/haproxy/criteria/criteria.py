@@ -6,10 +6,10 @@ import ipaddress
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from operator import eq, ge, gt, le, lt
 
 from apps.importing.context import FORWARDED_PROTO
 from apps.importing.files import Files
+from apps.importing.haproxy.criteria.numbers import compared
 from apps.importing.haproxy.criteria.samples import Sample, parse_sample
 from apps.importing.logic.formulas import Formula, all_of, any_of, negated
 from apps.importing.logic.questions import Questions
@@ -19,7 +19,6 @@ _SUFFIXED = re.compile(
     rf"((?:req[._])?hdr|base|cook|path|url|urlp|url_param|ssl_fc_sni|req[._]ssl_sni|shdr)_({'|'.join(MATCHES)})(\(.*)?",
     re.DOTALL,
 )
-_OPERATORS = {"eq", "ge", "gt", "le", "lt"}
 _HOST_FETCHES = {"hdr", "req.hdr", "req.fhdr", "req_hdr"}
 _SNI = {"ssl_fc_sni", "req.ssl_sni", "req_ssl_sni"}
 _HARMLESS = {"lower", "url_dec", "host_only", "port_only", "strip", "rtrim", "ltrim", "str", "hostname", "utf8"}
@@ -164,6 +163,8 @@ class Criteria(Questions):
     def _formula(self, asked: _Asked) -> Formula:
         if asked.sample.fetch == "var" and asked.sample.args:
             return self._of_variable(asked)
+        if asked.sample.fetch == "capture.req.hdr":
+            return self._of_capture(asked)
         for at, (name, args) in enumerate(asked.sample.converters):
             if name.startswith("map"):
                 return self._of_map(asked, at, name, args)
@@ -187,6 +188,16 @@ class Criteria(Questions):
         parts = [all_of([condition, self._compared(text, asked)]) for text, condition in given]
         self.of_responses = answering
         return any_of(parts)
+
+    def _of_capture(self, asked: _Asked) -> Formula:
+        """What was captured of the request is known while it is answered as well."""
+        given = self.variables.given.get(f"capture.req.hdr({_argument(asked)})", [])
+        if len(given) != 1:
+            return self.unknown(f"{_said(asked)} is what no frontend or several capture otherwise")
+        answering, self.of_responses = self.of_responses, False
+        found = self._compared(given[0][0], asked)
+        self.of_responses = answering
+        return found
 
     def _compared(self, text: str, asked: _Asked) -> Formula:
         """The comparison with what the variable was given: a constant, or another sample."""
@@ -336,9 +347,9 @@ class Criteria(Questions):
         """`hdr_cnt(X) gt 0` is whether it is there."""
         name = _argument(asked).lower()
         if name == "host":
-            return _number_holds(asked.values, 1)
+            return compared(asked.values, 1)
         present = self.atoms.get("header", "found", name=name)
-        answers = [_number_holds(asked.values, number) for number in (0, 1)]
+        answers = [compared(asked.values, number) for number in (0, 1)]
         if answers == [False, True]:
             return present
         return negated(present) if answers == [True, False] else self.unknown(f"{_said(asked)} counts headers")
@@ -367,7 +378,7 @@ class Criteria(Questions):
     def _of_length(self, asked: _Asked) -> Formula:
         """Whether anything came; how much is asked by nobody."""
         silent = self._of_beginning("silent")
-        answers = [_number_holds(asked.values, number) for number in (0, 1)]
+        answers = [compared(asked.values, number) for number in (0, 1)]
         if answers == [True, False]:
             return silent
         return negated(silent) if answers == [False, True] else True
@@ -422,22 +433,6 @@ def _said(asked: _Asked) -> str:
     converters = "".join(f",{name}" for name in asked.sample.converter_names)
     match = f" -m {asked.match}" if asked.match else ""
     return f"{asked.sample.fetch}{args}{converters}{match} {' '.join(asked.values[:3])}".strip()
-
-
-def _number_holds(values: list[str], number: int) -> bool:
-    operator = values[0] if values and values[0] in _OPERATORS else "eq"
-    numbers = [int(value) for value in values if value.lstrip("-").isdecimal()]
-    compared = {"eq": eq, "ge": ge, "gt": gt, "le": le, "lt": lt}[operator]
-    return any(compared(number, each) for each in numbers)
-
-
-def number_holds(values: tuple[str, ...], number: int) -> bool:
-    """Whether a number is one that `gt 0`, `443` or `8000:8010` take."""
-    for value in values:
-        low, mark, high = value.partition(":")
-        if mark and low.isdecimal() and high.isdecimal() and int(low) <= number <= int(high):
-            return True
-    return _number_holds(list(values), number)
 
 
 def _constant_matches(match: str, constant: str, value: str) -> bool:

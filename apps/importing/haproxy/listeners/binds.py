@@ -26,7 +26,7 @@ FLAGS = frozenset(
     }
 )
 _LOOPBACK = re.compile(r"127\.|::1\Z|localhost\Z")
-MOST_PORTS = 16
+MOST_PORTS = 256
 OLD_TLS = frozenset({"SSLv3", "TLSv1.0", "TLSv1.1"})
 
 NO_CERTIFICATE = "No crt says which certificate clients are shown, so this port has no listener."

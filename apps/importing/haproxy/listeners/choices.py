@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from apps.compiler.model.listener_options import ClientProtocol
-from apps.importing.haproxy.criteria.criteria import number_holds
+from apps.importing.haproxy.criteria.numbers import number_holds
 from apps.importing.haproxy.listeners.ports import Bind
 from apps.importing.logic.certainty import surely
 from apps.importing.logic.decisions import Rule

@@ -46,8 +46,8 @@ def response_header(name: str, value: str, operation: str) -> Read:
         return [], error.message
     if value.strip() in ("", '""'):
         return [change("response_headers", "remove", name)], ""
-    text = as_header_text(value.strip())
-    if text is None or header_text.of_request("") in text:
+    text = as_header_text(value.strip(), of_response=True)
+    if text is None:
         return [], f"The value of {name} is made of what header texts have no variable for."
     return [change("response_headers", operation, (name, text))], ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from apps.compiler.grammar import GrammarError
 from apps.compiler.header_text import header_text, of_request
@@ -19,14 +20,17 @@ _VARIABLES = {
     **dict.fromkeys(("unique-id", "%ID", "uuid()", "uuid", "rand", "uuid(4)"), "request_id"),
     **dict.fromkeys(("ssl_fc_protocol", "%sslv"), "tls_version"),
 }
-_HEADER = re.compile(r"(?:req\.)?f?hdr\(([A-Za-z](?:[A-Za-z0-9-]{0,62}[A-Za-z0-9])?)\)")
+_HEADER = re.compile(r"((?:req\.)?f?|capture\.req\.)hdr\(([A-Za-z](?:[A-Za-z0-9-]{0,62}[A-Za-z0-9])?)\)")
 _URI = ("capture.req.uri", "url", "pathq", "uri")
 _LOCATION = re.compile(r"(?:(https?)://([^/\x03?:]*)(?::([0-9]+))?)?([^?\x04]*)(\x04?)(?:\?(.*))?", re.DOTALL)
 
 
-def as_header_text(text: str) -> str | None:
-    """The value of a header with our variables; None where it says what ours cannot."""
-    found = _PART.sub(_variable, text)
+def as_header_text(text: str, *, of_response: bool = False) -> str | None:
+    """The value of a header with our variables; None where it says what ours cannot.
+
+    A response no longer has the headers of its request but those that were captured.
+    """
+    found = _PART.sub(partial(_variable, of_response), text)
     if "\0" in found:
         return None
     try:
@@ -35,15 +39,16 @@ def as_header_text(text: str) -> str | None:
         return None
 
 
-def _variable(found: re.Match[str]) -> str:
+def _variable(of_response: bool, found: re.Match[str]) -> str:
     if found[3]:
         return "%"
     expression = found[1] if found[1] is not None else f"%{found[2]}"
     if expression.startswith("str(") and expression.endswith(")"):
         return expression[4:-1]
     name = _VARIABLES.get(expression.strip())
-    if name is None and (header := _HEADER.fullmatch(expression.strip())):
-        name = of_request(header[1])
+    header = _HEADER.fullmatch(expression.strip())
+    if name is None and header is not None and (header[1] == "capture.req." or not of_response):
+        name = of_request(header[2])
     return f"{{{name}}}" if name else "\0"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from apps.importing.context import believe
 from apps.importing.haproxy.criteria.conditions import Conditions
-from apps.importing.haproxy.criteria.criteria import number_holds
+from apps.importing.haproxy.criteria.numbers import number_holds
 from apps.importing.haproxy.listeners.binds import binds_of, listener_of
 from apps.importing.haproxy.listeners.certificates import Certificates
 from apps.importing.haproxy.listeners.listening import BELIEVED, add_options
