@@ -44,6 +44,11 @@ class Capability:
         return build.version >= self.since and (build.http3 or not self.quic)
 
     @property
+    def condition(self) -> str:
+        """How a bundle asks the node's own HAProxy, behind `.if`."""
+        return f"version_atleast({'.'.join(map(str, self.since))})"
+
+    @property
     def needs(self) -> str:
         """`HAProxy 2.8 or later with QUIC`."""
         return f"HAProxy {'.'.join(map(str, self.since))} or later{' with QUIC' if self.quic else ''}"
@@ -57,8 +62,14 @@ RELOAD_ANSWERS = Capability(
 )
 BANDWIDTH = Capability("Limits bandwidth", (2, 7), Reach.NODE, "this node serves without limits of bandwidth")
 ROUTE_RETRIES = Capability("Counts retries by route", (3, 2), Reach.NODE, "this node retries as often as the pool says")
+GLITCHES = Capability(
+    "Closes abusive HTTP/2 connections",
+    (3, 0),
+    Reach.NODE,
+    "such a connection lasts until its client ends it",
+)
 HTTP3 = Capability("Speaks HTTP/3", (2, 8), Reach.FLEET, "clients of the whole fleet use HTTP/2", quic=True)
-CAPABILITIES = (RELOAD_ANSWERS, BANDWIDTH, HTTP3, ROUTE_RETRIES)
+CAPABILITIES = (RELOAD_ANSWERS, BANDWIDTH, HTTP3, GLITCHES, ROUTE_RETRIES)
 
 
 def named(builds: Iterable[NodeBuild]) -> str:

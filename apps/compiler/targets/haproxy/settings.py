@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from apps.compiler.model.capabilities import GLITCHES
 from apps.compiler.model.listener_options import TlsPreset
 from apps.compiler.model.node_settings import NodeSettings
 from apps.compiler.targets.haproxy.actions import LENGTHS, REDIRECT
@@ -31,6 +32,8 @@ LATENCY_MAP = "maps/latency.map"
 LATENCY_BOUNDS_MS = (1, 2, 5, 10, 20, 50, 100, 200, 400, 600, 1000, 2000, 5000, 10_000)
 
 DEFAULTS = NodeSettings()
+# A connection of HTTP/2 that breaks the protocol, or cancels requests, this often is closed. Browsers cancel some, too.
+MOST_GLITCHES = 1000
 # Every such interval closes half of the idle connections to a server; pools of http say it for themselves (pools.py).
 SERVER_IDLE_MS = 5000
 
@@ -66,6 +69,9 @@ def add_global(document: Document, said: NodeSettings | None, *, resumes_session
     )
     add_target(section)
     _add_sizes(section, wanted)
+    section.add(".if", GLITCHES.condition)
+    section.add("tune.h2.fe.glitches-threshold", str(MOST_GLITCHES))
+    section.add(".endif")
     section.add("ssl-default-bind-ciphers", CIPHERS)
     section.add("ssl-default-bind-ciphersuites", CIPHERSUITES)
     oldest = "TLSv1.3" if wanted.tls_preset is TlsPreset.MODERN else "TLSv1.2"

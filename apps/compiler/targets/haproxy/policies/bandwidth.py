@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from apps.compiler.client_limits import IPV4_PREFIX, IPV6_PREFIX
+from apps.compiler.model.capabilities import BANDWIDTH
 from apps.compiler.model.policy import Bandwidth
 from apps.compiler.model.shared import Listener, LoadBalancer
 from apps.compiler.policies import rules_followed
@@ -23,7 +24,6 @@ from apps.compiler.targets.haproxy.writer import Argument, Document, Section, Va
 
 TABLE = "st_bandwidth"
 REQUEST = "request"
-NEEDED = "version_atleast(2.7)"
 # As few bytes as are worth a packet, and no more than a small part of the lowest limit.
 AT_ONCE = ("min-size", "2896")
 _DIRECTIONS = (("out", "download_bytes_per_s"), ("in", "upload_bytes_per_s"))
@@ -39,7 +39,7 @@ def texts(said: Bandwidth) -> dict[str, str]:
 def add(section: Section, _listener: Listener, lookup: Lookup, blocks: Blocks) -> None:
     """The filters, and the rules that turn them on for a request."""
     of_clients = {code: said for code, said in blocks.items() if said.per != REQUEST}
-    section.add(".if", NEEDED)
+    section.add(".if", BANDWIDTH.condition)
     for direction in sorted({key for said in blocks.values() for key in texts(said)}):
         _add_for_requests(section, lookup, direction)
     if of_clients:

@@ -12,7 +12,6 @@ from apps.compiler.targets.haproxy.writer import Section
 Adders = tuple[Callable[[Section], None], ...]
 _KINDS = (("server", "response_ms"), ("tunnel", "tunnel_ms"))
 _ATTEMPTS = "txn.attempts"
-_COUNTS_RETRIES = f"version_atleast({'.'.join(map(str, ROUTE_RETRIES.since))})"
 
 
 def add_timeouts(section: Section, when: tuple[str, ...], said: Timeouts) -> None:
@@ -57,7 +56,7 @@ def _add_kept_times(section: Section) -> None:
 
 def _add_kept_retries(section: Section) -> None:
     """An older HAProxy counts as the pool says."""
-    section.add(".if", _COUNTS_RETRIES)
+    section.add(".if", ROUTE_RETRIES.condition)
     section.add("http-request", "set-retries", f"var({_ATTEMPTS})", *_if_kept(_ATTEMPTS))
     section.add(".endif")
 
