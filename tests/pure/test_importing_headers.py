@@ -105,3 +105,32 @@ def test_a_location_that_is_a_host_alone_gets_a_slash() -> None:
     found = frontend(whole, "default_backend a")
     assert verdict_of(found, whole)[0] is Verdict.MAPPED
     assert spec_of(found, "Route", "fe-any-a")["action"]["redirect"]["host"] == "www.acme.example"
+
+
+@pytest.mark.parametrize(
+    ("captured", "said"),
+    [
+        (["capture request header Origin len 128"], "{header:Origin}"),
+        (["capture request header Other len 9", "http-request capture req.hdr(Origin) len 9"], "{header:Other}"),
+        (["declare capture request len 9", "http-request capture req.hdr(Origin) id 0"], "{header:Origin}"),
+        (["declare capture request len 9"], None),
+        ([], None),
+    ],
+)
+def test_what_a_frontend_captures_of_a_request_is_known_while_it_is_answered(
+    captured: list[str], said: str | None
+) -> None:
+    line = "http-response set-header X-From %[capture.req.hdr(0)] if { capture.req.hdr(0) https://a.example }"
+    found = frontend(*captured, line, "default_backend a")
+    changed = [each["spec"] for each in found.documents if each["kind"] == "Route" and "rules" in each["spec"]]
+    assert [each["rules"]["response_headers"]["set"]["X-From"] for each in changed] == ([said] if said else [])
+    assert [each["headers"][0]["name"] for each in changed] == ([said[8:-1].lower()] if said else [])
+    assert (verdict_of(found, line)[0] is Verdict.NOT_POSSIBLE) is (said is None)
+
+
+def test_servers_get_the_host_that_was_captured() -> None:
+    line = "http-request set-header Host %[capture.req.hdr(0)]"
+    found = frontend(
+        "declare capture request len 9", "http-request capture req.hdr(Host) id 0", line, "default_backend a"
+    )
+    assert verdict_of(found, line)[0] is Verdict.MAPPED

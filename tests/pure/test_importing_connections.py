@@ -1,0 +1,87 @@
+"""Ports that protocols share in haproxy.cfg: pools by what clients send first."""
+
+from __future__ import annotations
+
+import pytest
+
+from apps.importing.verdicts import Verdict
+from tests.pure.test_importing import verdict_of
+from tests.pure.test_importing_effects import listeners_of, tcp
+
+SSH = ("{ payload(0,7) -m bin 5353482d322e30 }", "{ req.payload(0,4) -m str SSH- }")
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (["use_backend a if { req.ssl_hello_type 1 }", "default_backend b"], {"tls": "a", "": "b"}),
+        (["use_backend b if !{ req_ssl_ver gt 3 }", "default_backend a"], {"tls": "a", "": "b"}),
+        (["use_backend a if HTTP", "default_backend b"], {"http": "a", "": "b"}),
+        (["use_backend a if HTTP"], {"http": "a"}),
+        *((["use_backend a if " + each, "default_backend b"], {"ssh": "a", "": "b"}) for each in SSH),
+        (["use_backend a if !{ req.len gt 0 }", "default_backend b"], {"silent": "a", "": "b"}),
+        ([f"use_backend a if {SSH[0]} or {{ req.len 0 }}", "default_backend b"], {"ssh": "a", "silent": "a", "": "b"}),
+        (["use_backend a if { req.ssl_alpn acme-tls/1 }", "default_backend b"], {"acme-tls/1": "a", "": "b"}),
+        (["use_backend a if { req.ssl_alpn h2 acme-tls/1 }", "use_backend b if { req.ssl_hello_type 1 }"],
+         {"h2": "a", "acme-tls/1": "a", "tls": "b"}),
+        (["use_backend a if { ssl_fc_alpn h2 }", "default_backend b"], {"": "b"}),
+        (["use_backend a if { req.len gt 0 }", "default_backend a"], {"": "a"}),
+    ],
+)  # fmt: skip
+def test_a_port_that_protocols_share_leads_each_to_its_pool(lines: list[str], expected: dict[str, str]) -> None:
+    (listener,) = listeners_of(found := tcp("tcp-request inspect-delay 3s", *lines))
+    routes = {each.get("protocol") or each["alpn"]: each["pool"] for each in listener.get("protocol_routes", [])}
+    assert routes | ({"": listener["default_pool"]} if "default_pool" in listener else {}) == expected
+    assert not [line for line in found.report if line.verdict is Verdict.NOT_POSSIBLE]
+
+
+def test_what_was_agreed_on_chooses_where_tls_ends() -> None:
+    lines = ("use_backend a if { ssl_fc_alpn mqtt }", "use_backend a if { ssl_fc_alpn h9 }", "use_backend a if HTTP")
+    text = tcp("tcp-request inspect-delay 3s", *lines, "default_backend b", bind="bind :443 ssl crt x.pem alpn mqtt")
+    (listener,) = listeners_of(text)
+    assert listener["protocol_routes"] == [{"alpn": "mqtt", "pool": "a"}, {"protocol": "http", "pool": "a"}]
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("use_backend a if { req.ssl_alpn h2 }", "also among others"),
+        ("use_backend a if { req.ssl_alpn acme-tls/1 }", ""),
+    ],
+)
+def test_alpn_of_a_client_is_a_list(line: str, why: str) -> None:
+    found = tcp("tcp-request inspect-delay 3s", line, "default_backend b")
+    verdict, said = verdict_of(found, line)
+    assert verdict is (Verdict.DIFFERENT if why else Verdict.MAPPED)
+    assert why in said
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "{ req.payload(0,4) -m str SET }",
+        "{ payload(4,4) -m bin 5353482d }",
+        "{ req.ssl_alpn -m sub h2 }",
+        "{ req.payload(0,4) -m reg SSH }",
+    ],
+)
+def test_other_bytes_choose_no_pool(condition: str) -> None:
+    line = f"use_backend a if {condition}"
+    found = tcp("tcp-request inspect-delay 3s", line, "default_backend b")
+    assert verdict_of(found, line)[0] is Verdict.NOT_POSSIBLE
+    assert listeners_of(found)[0]["default_pool"] == "b"
+
+
+def test_protocols_that_haproxy_closes_and_a_listener_does_not_are_said() -> None:
+    line = "use_backend a if !HTTP"
+    found = tcp("tcp-request inspect-delay 3s", line)
+    assert listeners_of(found)[0]["default_pool"] == "a"
+    assert verdict_of(found, line)[0] is Verdict.DIFFERENT
+    names = tcp("tcp-request inspect-delay 3s", "use_backend a if { req.ssl_sni a.example.com }", line)
+    assert "protocol_routes" not in listeners_of(names)[0]
+
+
+def test_a_question_about_tls_decides_nothing_beside_one_about_its_name() -> None:
+    found = tcp("use_backend a if { req.ssl_hello_type 1 } { req.ssl_sni -i a.example.com }", "default_backend b")
+    assert listeners_of(found)[0]["sni_routes"] == [{"hostname": "a.example.com", "pool": "a"}]
+    assert not [line for line in found.report if line.verdict is Verdict.NOT_POSSIBLE]
