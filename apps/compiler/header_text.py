@@ -20,6 +20,7 @@ VARIABLES = {
     "path": "the path of the request, without its query",
     "request_id": "the id of the request, as X-Request-Id has it",
     "scheme": "http or https",
+    "tls_cipher": "such as TLS_AES_128_GCM_SHA256; empty without TLS",
     "tls_version": "such as TLSv1.3; empty without TLS",
     "uri": "the path of the request with its query",
     OF_REQUEST: "that header of the request before policies change it; empty without it",

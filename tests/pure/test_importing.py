@@ -40,9 +40,9 @@ def corpus(path: Path) -> Import:
     return read(path.read_text(), BESIDE)
 
 
-def frontend(*lines: str, bind: str = "bind :80") -> Import:
+def frontend(*lines: str, bind: str = "bind :80", **options: Any) -> Import:
     body = "".join(f" {line}\n" for line in (bind, *lines))
-    return read(f"{DEFAULTS}frontend fe\n{body}{BACKENDS}")
+    return read(f"{DEFAULTS}frontend fe\n{body}{BACKENDS}", **options)
 
 
 def routes(found: Import) -> list[tuple[Any, ...]]:

@@ -85,3 +85,18 @@ def test_a_question_about_tls_decides_nothing_beside_one_about_its_name() -> Non
     found = tcp("use_backend a if { req.ssl_hello_type 1 } { req.ssl_sni -i a.example.com }", "default_backend b")
     assert listeners_of(found)[0]["sni_routes"] == [{"hostname": "a.example.com", "pool": "a"}]
     assert not [line for line in found.report if line.verdict is Verdict.NOT_POSSIBLE]
+
+
+def test_a_name_that_a_line_above_has_decides_nothing_more() -> None:
+    lines = ("use_backend a if { req.ssl_sni a.example.com }", "use_backend b if !{ req.ssl_sni a.example.com }")
+    found = tcp("tcp-request inspect-delay 3s", *lines)
+    (listener,) = listeners_of(found)
+    assert (listener["sni_routes"], listener["default_pool"]) == ([{"hostname": "a.example.com", "pool": "a"}], "b")
+    assert {verdict_of(found, each)[0] for each in lines} == {Verdict.MAPPED}
+
+
+def test_what_servers_refuse_themselves_is_left_to_them() -> None:
+    line = "tcp-request content reject unless { req.payload(0,0),mqtt_is_valid }"
+    verdict, why = verdict_of(tcp("tcp-request inspect-delay 3s", line, "default_backend a"), line)
+    assert verdict is Verdict.DIFFERENT
+    assert "the servers refuse what they do not speak" in why

@@ -405,7 +405,6 @@ def test_a_header_that_nodes_own_is_said() -> None:
         ("%[req.fhdr(CF-Connecting-IP)]", "{header:CF-Connecting-IP}"),
         ("a-%[req.hdr(x-b)]", "a-{header:x-b}"),
         ("%[req.hdr(X-Forwarded-For)]", None),
-        ("%[env(HOME)]", None),
     ],
 )
 def test_values_of_headers_come_from_the_request(value: str, text: str | None) -> None:

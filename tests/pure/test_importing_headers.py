@@ -134,3 +134,43 @@ def test_servers_get_the_host_that_was_captured() -> None:
         "declare capture request len 9", "http-request capture req.hdr(Host) id 0", line, "default_backend a"
     )
     assert verdict_of(found, line)[0] is Verdict.MAPPED
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("http-response add-header X-Via %[env(NODE)]", {"X-Via": "lb1"}),
+        ("http-request set-header X-Cipher %[ssl_fc_cipher]", {"X-Cipher": "{tls_cipher}"}),
+        ("http-request set-header X-Old 1 if { env(OLD) -m found }", {}),
+        ("http-request set-header X-Node 1 if { env(NODE) -m str lb1 lb2 }", {"X-Node": "1"}),
+        ("http-request set-header X-Number 1 if { env(NUMBER) -m int gt 2 }", {"X-Number": "1"}),
+        ("http-request set-header X-Number 1 if { env(NUMBER) lt 2 }", {}),
+    ],
+)
+def test_what_the_environment_says_is_known(line: str, said: dict[str, str]) -> None:
+    found = frontend(line, "default_backend a", environment={"NODE": "lb1", "NUMBER": "3"})
+    rules = [each["spec"]["rules"] for each in found.documents if "rules" in each["spec"]]
+    assert [pair for each in rules for block in each.values() for of in block.values() for pair in of.items()] == [
+        *said.items()
+    ]
+    assert verdict_of(found, line)[0] is not Verdict.NOT_POSSIBLE
+
+
+def test_a_variable_of_the_process_that_nobody_gave_is_asked_for() -> None:
+    line = "http-response add-header X-Via %[env(NODE)]"
+    found = frontend(line, "default_backend a")
+    verdict, why = verdict_of(found, line)
+    assert verdict is Verdict.DIFFERENT
+    assert "The variable NODE is not set; give it with --env NODE=…." in why
+    assert "The variable NODE (--env NODE=…)." in found.needs
+
+
+def test_an_empty_header_is_one_that_is_there() -> None:
+    line = "http-request deny if { hdr(Referer) -m len 0 }"
+    found = frontend(line, "default_backend a")
+    assert verdict_of(found, line)[0] is Verdict.MAPPED
+    specs = [each["spec"] for each in found.documents if each["kind"] == "Route"]
+    asked = [
+        ([each["match"] for each in spec.get("headers", [])], "fixed_response" in spec["action"]) for spec in specs
+    ]
+    assert asked == [(["present", "regex"], False), (["present"], True), ([], False)]

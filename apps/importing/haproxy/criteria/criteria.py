@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from apps.importing.context import FORWARDED_PROTO
 from apps.importing.files import Files
-from apps.importing.haproxy.criteria.numbers import compared
+from apps.importing.haproxy.criteria.numbers import OPERATORS, compared
 from apps.importing.haproxy.criteria.samples import Sample, parse_sample
 from apps.importing.logic.formulas import Formula, all_of, any_of, negated
 from apps.importing.logic.questions import Questions
@@ -205,12 +205,20 @@ class Criteria(Questions):
         if sample is None:
             return self.unknown(f"the expression {text} is not understood")
         if sample.fetch in ("str", "int", "bool") and sample.args:
-            constant = sample.args[0]
-            if asked.match == "bool" or not asked.values:
-                return constant.lower() in ("true", "1")
-            return any(_constant_matches(asked.match, constant, value) for value in asked.values)
+            return self._of_constant(_Asked(sample, asked.match, asked.values))
         both = Sample(sample.fetch, sample.args, sample.converters + asked.sample.converters)
         return self._formula(_Asked(both, asked.match, asked.values, asked.ignore_case))
+
+    def _of_constant(self, asked: _Asked) -> Formula:
+        """A text that is known, such as that of a variable of the environment (words.py)."""
+        constant = _argument(asked)
+        if asked.match == "found":
+            return constant != ""
+        if asked.match == "bool" or not asked.values:
+            return constant.lower() in ("true", "1")
+        if asked.values[0] in OPERATORS:
+            return constant.lstrip("-").isdecimal() and compared(asked.values, int(constant))
+        return any(_constant_matches(asked.match, constant, value) for value in asked.values)
 
     def _of_map(self, asked: _Asked, at: int, name: str, args: tuple[str, ...]) -> Formula:
         """Which keys of the map lead to a value that the criterion takes."""
@@ -278,6 +286,9 @@ class Criteria(Questions):
             return self.atoms.get(subject, "found", name=name)
         if "url_dec" in asked.sample.converter_names:
             why = f"{why} {NOT_DECODED}".strip()
+        if match == "len" and asked.values in (["0"], ["eq", "0"]):
+            filled = self.atoms.get(subject, "reg", ("^.+$",), name=name, why=why)
+            return all_of([self.atoms.get(subject, "found", name=name), negated(filled)])
         if match in ("len", "int", "bool", "bin", "ip"):
             return self.unknown(f"{_said(asked)} is nothing that a route can ask")
         ignore_case = asked.ignore_case or "lower" in asked.sample.converter_names
@@ -386,6 +397,8 @@ class Criteria(Questions):
     def _of_payload(self, asked: _Asked) -> Formula:
         """Whether a client says that it speaks SSH."""
         said = [each if asked.match == "bin" else each.encode().hex() for each in asked.values]
+        if "mqtt_is_valid" in asked.sample.converter_names:
+            return self._of_beginning("mqtt")
         at_start = asked.sample.args[:1] == ("0",) and asked.match in ("bin", "str", "beg", "sub", "")
         if at_start and said and all(each.lower().startswith(_SSH) for each in said):
             return self._of_beginning("ssh")
@@ -462,7 +475,7 @@ _READERS: dict[str, Callable[[Criteria, _Asked], Formula]] = {
     "dst_port": Criteria._of_port,
     "always_true": lambda _self, _asked: True,
     "always_false": lambda _self, _asked: False,
-    "bool": lambda _self, asked: _argument(asked).lower() in ("true", "1"),
+    **dict.fromkeys(("bool", "str", "int"), Criteria._of_constant),
     "http_auth": lambda self, asked: self.atoms.get("auth", name=_argument(asked)),
     "http_auth_group": lambda self, asked: self.atoms.get("auth", values=tuple(asked.values), name=_argument(asked)),
     **dict.fromkeys(("hdr_val", "req.hdr_val", "req.body_size", "req.body_len"), Criteria._of_size),

@@ -23,7 +23,7 @@ GOES_ON = ("inspect-delay", "set-var", "capture", "expect-proxy")
 ALONE = "A listener refuses by networks, TLS names and rates alone."
 NOT_LOOKED_INTO = "Connections are not looked into; the servers refuse what they do not speak."
 # Questions about the beginning of a connection.
-FIRST = frozenset({"alpn", *ClientProtocol})
+FIRST = frozenset({"alpn", "mqtt", *ClientProtocol})
 MIXED = "A listener lets in by networks alone, and this asks for more."
 CLOSED = (
     "Listeners do not look at this, so who had to show it is kept out; add the networks that may connect to access."

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from apps.compiler.model.listener_options import ClientProtocol
 from apps.importing.haproxy.criteria.numbers import number_holds
@@ -101,7 +102,7 @@ def _of_beginning(rules: list[Rule], bind: Bind, first: _Beginning, say: Ledger)
     found = Choice()
     for rule in rules:
         backend = str(rule.effect.data[0]) if rule.effect.kind == "backend" else ""
-        condition = simplified(rule.condition, lambda atom: _answer(atom, bind, first))
+        condition = simplified(rule.condition, partial(_answer, bind, first, found.names.keys()))
         if condition is True:
             found.default, found.line = backend, rule.line
             return found
@@ -117,7 +118,9 @@ def _of_beginning(rules: list[Rule], bind: Bind, first: _Beginning, say: Ledger)
     return found
 
 
-def _answer(atom: Atom, bind: Bind, first: _Beginning) -> bool | None:
+def _answer(bind: Bind, first: _Beginning, taken: Collection[str], atom: Atom) -> bool | None:
+    if atom.subject == "sni" and atom.match == "str" and atom.values and set(atom.values) <= set(taken):
+        return False  # a line above has them
     if atom.subject == "port":
         return number_holds(atom.values, bind.port)
     if atom.match == "alpn" and (atom.name == "agreed") != bind.has("ssl"):

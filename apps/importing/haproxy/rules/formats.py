@@ -19,6 +19,7 @@ _VARIABLES = {
     **dict.fromkeys(("capture.req.uri", "url", "pathq", "%HU", "%HPO"), "uri"),
     **dict.fromkeys(("unique-id", "%ID", "uuid()", "uuid", "rand", "uuid(4)"), "request_id"),
     **dict.fromkeys(("ssl_fc_protocol", "%sslv"), "tls_version"),
+    **dict.fromkeys(("ssl_fc_cipher", "%sslc"), "tls_cipher"),
 }
 _HEADER = re.compile(r"((?:req\.)?f?|capture\.req\.)hdr\(([A-Za-z](?:[A-Za-z0-9-]{0,62}[A-Za-z0-9])?)\)")
 _URI = ("capture.req.uri", "url", "pathq", "uri")

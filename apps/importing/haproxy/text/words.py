@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 _NAMED = {"n": "\n", "r": "\r", "t": "\t"}
 _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_][A-Za-z0-9_]*)(?:-([^}]*))?(?:\[\*\])?\}|([A-Za-z_][A-Za-z0-9_]*))")
+_OF_PROCESS = re.compile(r"\benv\((\w+)\)")
 _HEX = re.compile(r"x([0-9A-Fa-f]{2})")
 
 
@@ -27,6 +28,12 @@ class Words:
         self.open_quote = False
         self._word: str | None = None
         self._read()
+        self.found = [_OF_PROCESS.sub(self._constant, word) for word in self.found]
+
+    def _constant(self, found: re.Match[str]) -> str:
+        """`env(NAME)` as a text that is known, where no sign of it ends the text."""
+        value = self._value(found[1], None)
+        return found[0] if re.search(r"[(),'\"\[\]]", value) else f"str({value})"
 
     def _add(self, text: str) -> None:
         self._word = (self._word or "") + text

@@ -21,6 +21,7 @@ _OURS = {
     **dict.fromkeys(("remote_addr", "realip_remote_addr", "proxy_protocol_addr"), "client_address"),
     **dict.fromkeys(("uri", "document_uri"), "path"), "request_uri": "uri",
     "scheme": "scheme", "request_method": "method", "request_id": "request_id", "ssl_protocol": "tls_version",
+    "ssl_cipher": "tls_cipher",
 }  # fmt: skip
 # What a connection owns, or nodes set themselves from what they know.
 CONNECTION = {"connection", "upgrade", "te", "transfer-encoding", "content-length", "expect", "keep-alive"}

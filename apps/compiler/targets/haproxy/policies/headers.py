@@ -23,6 +23,7 @@ _FETCHES = {
     "method": "%[method]",
     "path": "%[var(txn.path)]",
     "request_id": "%[unique-id]",
+    "tls_cipher": "%[ssl_fc_cipher]",
     "tls_version": "%[ssl_fc_protocol]",
     "uri": "%[var(txn.uri)]",
 }
