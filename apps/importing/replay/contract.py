@@ -29,6 +29,26 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
+class Opening:
+    """A connection to a port of tcp: what its TLS asks for, and what is sent, inside of TLS where the port ends it."""
+
+    port: int
+    name: str = ""
+    alpn: str = ""
+    sent: bytes = b""
+    is_tls: bool = False
+
+    def __str__(self) -> str:
+        tls = ["TLS", *([f"for {self.name}"] if self.name else []), *([f"with {self.alpn}"] if self.alpn else [])]
+        first = self.sent.split()[:1]
+        said = [f"begins {first[0]!r}"] if first else [] if self.is_tls else ["sends nothing"]
+        return " ".join([f":{self.port}", *(tls if self.is_tls else []), *said])
+
+
+Asked = Request | Opening
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What a client gets, and what the server saw: `pool` is the backend that answered, empty for none."""
 
@@ -56,16 +76,16 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A request that was not answered equally; `lines` of the old file are those that the report says it of."""
+    """What was not answered equally; `lines` of the old file are those that the report says it of."""
 
-    request: Request
+    request: Asked
     said: tuple[str, ...]
     lines: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """How many requests were asked, and each that was not answered equally."""
+    """How many requests and connections there were, and each that was not answered equally."""
 
     asked: int
     different: tuple[Difference, ...] = ()
@@ -84,7 +104,7 @@ class Replay:
 class Old(Protocol):
     """The old configuration, so that it runs here. `pools` lead from its names of servers to ours.
 
-    `ports` say where its ports of http are now, `encrypted` which of them speak TLS.
+    `ports` say where its ports are now (those of tcp as well, if it can), `encrypted` which of them speak TLS.
     """
 
     pools: dict[str, str]
@@ -103,6 +123,6 @@ class Old(Protocol):
         """Run it. Raises NotReplayable."""
         ...
 
-    def lines(self, request: Request, before: Answer, after: Answer) -> tuple[int, ...]:
+    def lines(self, request: Asked, before: Answer, after: Answer) -> tuple[int, ...]:
         """Lines of the report that together say every difference; none where one is said by none."""
         ...

@@ -10,7 +10,8 @@ from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.traffic.context import Context
 from apps.importing.logic.answers import about_host, about_path
 from apps.importing.logic.formulas import Atom, simplified
-from apps.importing.replay.contract import Answer, Request
+from apps.importing.replay.connecting import HTTP, SSH
+from apps.importing.replay.contract import Answer, Asked, Opening, Request
 from apps.importing.verdicts import Line, LineReport, Verdict
 
 SAYS = frozenset({Verdict.DIFFERENT, Verdict.NOT_POSSIBLE})
@@ -37,7 +38,7 @@ class Explaining:
         self._said = {line.number for line in report if line.verdict in SAYS}
         self._conditions: dict[int, Conditions] = {}
 
-    def lines(self, request: Request, before: Answer, after: Answer, *, encrypted: bool) -> tuple[int, ...] | None:
+    def lines(self, request: Asked, before: Answer, after: Answer, *, encrypted: bool) -> tuple[int, ...] | None:
         """Numbers of the lines that together say every difference; None where one is said by none."""
         found: dict[int, None] = {}
         asked = [
@@ -53,7 +54,7 @@ class Explaining:
             found |= dict.fromkeys(saying)
         return tuple(found)
 
-    def _lines(self, request: Request, before: Answer, after: Answer, *, encrypted: bool) -> list[tuple[Section, Line]]:
+    def _lines(self, request: Asked, before: Answer, after: Answer, *, encrypted: bool) -> list[tuple[Section, Line]]:
         """Lines of the frontend, and of the backends that answered, by a server or without one."""
         front = self.sections.get(request.port)
         backends = [self.context.configuration.proxy(name) for name in (before.pool, after.pool) if name]
@@ -70,11 +71,14 @@ class Explaining:
             if line.number in self._said
         ]
 
-    def _may_hold(self, section: Section, line: Line, request: Request, *, encrypted: bool) -> bool:
+    def _may_hold(self, section: Section, line: Line, request: Asked, *, encrypted: bool) -> bool:
         """Whether the condition of the line holds for the request, or asks what a request does not show."""
+        self.context.questions.reads_requests = isinstance(request, Request)
         if section.header.number not in self._conditions:
             self._conditions[section.header.number] = Conditions(section, self.context.questions, self.context.ledger)
         _, formula = self._conditions[section.header.number].of(line.words[1:])
+        if isinstance(request, Opening):
+            return simplified(formula, lambda atom: _answer_of_opening(atom, request, encrypted=encrypted)) is not False
         return simplified(formula, lambda atom: _answer(atom, request, encrypted=encrypted)) is not False
 
 
@@ -118,3 +122,16 @@ def _answer(atom: Atom, request: Request, *, encrypted: bool) -> bool | None:
     if atom.subject == "query" and f"{atom.name}=" not in request.path:
         return False
     return False if atom.subject == "cookie" and atom.name not in headers.get("cookie", "") else None
+
+
+def _answer_of_opening(atom: Atom, opening: Opening, *, encrypted: bool) -> bool | None:
+    """The same of a connection."""
+    is_tls = opening.is_tls and not encrypted
+    begins = {"tls": is_tls, "http": opening.sent == HTTP, "ssh": opening.sent == SSH, "silent": not opening.sent}
+    if atom.subject == "sni":
+        return bool(opening.name) if atom.match == "found" else about_host(atom, opening.name)
+    if atom.subject == "port":
+        return number_holds(atom.values, opening.port)
+    if atom.match == "alpn":
+        return opening.alpn in atom.values
+    return begins[atom.match] and (atom.match == "tls" or not is_tls) if atom.match in begins else None

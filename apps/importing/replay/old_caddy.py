@@ -20,7 +20,7 @@ from apps.importing.contract import Import
 from apps.importing.logic.answers import about_host, about_path
 from apps.importing.logic.formulas import Atom, simplified
 from apps.importing.options import ImportOptions
-from apps.importing.replay.contract import Answer, NotReplayable, Request
+from apps.importing.replay.contract import Answer, Asked, NotReplayable, Opening, Request
 from apps.importing.replay.programs import run_caddy
 from apps.importing.values.parsing import Path as FieldPath
 from apps.importing.verdicts import Verdict
@@ -125,8 +125,10 @@ class OldCaddy:
         for each, values in headers.items():
             headers[each] = [name if value in UPSTREAM else value for value in values]
 
-    def lines(self, request: Request, before: Answer, after: Answer) -> tuple[int, ...]:
+    def lines(self, request: Asked, before: Answer, after: Answer) -> tuple[int, ...]:
         """Lines of the routes that may take the request, whose handlers make such a difference."""
+        if isinstance(request, Opening):
+            return ()  # ports of tcp are not asked
         asked = [(path, number) for path, number in self._said if self._may_take(path, request)]
         found: dict[int, None] = {}
         differences = before.differences(after)

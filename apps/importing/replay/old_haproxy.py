@@ -12,9 +12,9 @@ from apps.importing.haproxy.rules.variables import read_variables
 from apps.importing.haproxy.text.sections import Configuration
 from apps.importing.haproxy.traffic.context import context_of
 from apps.importing.options import ImportOptions
-from apps.importing.replay.contract import Answer, Request
+from apps.importing.replay.contract import Answer, Asked
 from apps.importing.replay.explaining import Explaining
-from apps.importing.replay.programs import run_haproxy
+from apps.importing.replay.programs import haproxy_complaint, run_haproxy
 from apps.importing.replay.standing import Standing
 from apps.importing.verdicts import Ledger
 
@@ -45,8 +45,11 @@ class OldHaproxy:
 
     def write(self, stubs: Mapping[str, int], folder: Path, spare: Iterator[int], certificate: Path) -> None:
         """The file for this machine; `ports` are known from here on. Raises NotReplayable."""
-        standing = Standing(self._context, stubs, folder, spare)
+        standing = Standing(self._context, stubs, folder, spare, tcp=True)
         (folder / "old.cfg").write_text(standing.text(certificate))
+        if haproxy_complaint(folder / "old.cfg"):  # what is tcp may need more of its machine than requests do
+            standing = Standing(self._context, stubs, folder, spare, tcp=False)
+            (folder / "old.cfg").write_text(standing.text(certificate))
         self.ports, self.encrypted = standing.ports, standing.encrypted
         self._explaining = Explaining(self._context, self._report, standing.sections)
 
@@ -56,7 +59,7 @@ class OldHaproxy:
         with run_haproxy(folder / "old.cfg", folder):
             yield
 
-    def lines(self, request: Request, before: Answer, after: Answer) -> tuple[int, ...]:
+    def lines(self, request: Asked, before: Answer, after: Answer) -> tuple[int, ...]:
         """Lines of the report that say every difference; none where one is said by none."""
         if self._explaining is None:
             return ()

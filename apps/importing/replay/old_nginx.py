@@ -17,7 +17,7 @@ from apps.importing.nginx.text.words import shown
 from apps.importing.nginx.traffic.locations import modifier_of
 from apps.importing.nginx.traffic.ports import LOOPBACK, endpoint_of
 from apps.importing.options import ImportOptions
-from apps.importing.replay.contract import Answer, NotReplayable, Request
+from apps.importing.replay.contract import Answer, Asked, NotReplayable, Opening, Request
 from apps.importing.replay.programs import run_nginx
 from apps.importing.verdicts import Ledger, Verdict
 
@@ -200,8 +200,10 @@ class OldNginx:
         pools = self._pools_of(each)
         return f"upstream {value_of(each)} {{ server 127.0.0.1:{self._stubs[pools[0]] if pools else 9}; }}"
 
-    def lines(self, request: Request, before: Answer, after: Answer) -> tuple[int, ...]:
+    def lines(self, request: Asked, before: Answer, after: Answer) -> tuple[int, ...]:
         """Lines of the servers of the port, at locations of the path, that make such a difference."""
+        if isinstance(request, Opening):
+            return ()  # ports of tcp are not asked
         path = request.path.partition("?")[0]
         keys = ((each, (each.line.file, each.line.number, each.line.text)) for each in self._asked(request, path))
         asked = [(each, self._said[key]) for each, key in keys if key in self._said]

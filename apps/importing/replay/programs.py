@@ -16,17 +16,27 @@ PATIENCE_S = 30.0
 @contextmanager
 def run_haproxy(config: Path, folder: Path) -> Iterator[None]:
     """HAProxy with this file. Raises NotReplayable where it does not take it."""
-    node = config.parent / "node.cfg"
-    command = ["haproxy", *(("-f", str(node)) if node.exists() else ()), "-f", str(config)]
+    if complaint := haproxy_complaint(config):
+        raise NotReplayable(f"HAProxy does not take {config.name}: {complaint}")
+    with _running([*_haproxy(config), "-db"], folder / "haproxy.log"):
+        yield
+
+
+def haproxy_complaint(config: Path) -> str:
+    """Why HAProxy does not take this file; empty if it does. Raises NotReplayable where there is no HAProxy."""
     try:
-        checked = subprocess.run([*command, "-c"], capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+        checked = subprocess.run(
+            [*_haproxy(config), "-c"], capture_output=True, text=True, check=False, timeout=PATIENCE_S
+        )
     except FileNotFoundError as error:
         raise NotReplayable("HAProxy is not installed here.") from error
-    if checked.returncode != 0:
-        alerts = [line for line in checked.stderr.splitlines() if "ALERT" in line]
-        raise NotReplayable(f"HAProxy does not take {config.name}: {'; '.join(alerts[:3])}")
-    with _running([*command, "-db"], folder / "haproxy.log"):
-        yield
+    alerts = [line for line in checked.stderr.splitlines() if "ALERT" in line]
+    return "; ".join(alerts[:3]) or "it says nothing" if checked.returncode != 0 else ""
+
+
+def _haproxy(config: Path) -> list[str]:
+    node = config.parent / "node.cfg"
+    return ["haproxy", *(("-f", str(node)) if node.exists() else ()), "-f", str(config)]
 
 
 @contextmanager

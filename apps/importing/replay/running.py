@@ -18,14 +18,13 @@ from urllib.parse import urljoin
 from apps.compiler.bundle import Bundle
 from apps.importing.contract import Import
 from apps.importing.replay.asking import requests
-from apps.importing.replay.contract import Answer, Difference, NotReplayable, Old, Replay, Request
+from apps.importing.replay.connecting import CLIENT, connect, openings
+from apps.importing.replay.contract import Answer, Asked, Difference, NotReplayable, Old, Opening, Replay, Request
 from apps.importing.replay.programs import PATIENCE_S, run_haproxy
 from apps.importing.replay.stubs import MARK, stub_servers
 
 # For an answer: the old file may drop a request without one.
 ANSWER_S = 8.0
-# Not the node itself, whom no list of a listener closes out.
-CLIENT = ("127.0.0.2", 0)
 # Set by HAProxy, by our nodes for all requests, or by how a connection goes on.
 NOT_COMPARED = frozenset(
     {
@@ -60,6 +59,7 @@ OF_POOLS = ("health_check", "agent_check", "outlier_ejection", "server_tls", "pr
             "slow_start_ms", "persistence")  # fmt: skip
 Compile = Callable[[list[dict[str, Any]]], tuple[Bundle, Mapping[str, str]]]
 """Documents as the bundle of a fleet, and the names of pools by their ids."""
+_Listener = tuple[str, dict[str, Any]]
 
 
 def documents_for_replay(found: Import, certificate: str) -> list[dict[str, Any]]:
@@ -110,11 +110,10 @@ def replay(old: Old, found: Import, compiled: Compile, folder: Path, certificate
     with stub_servers(sorted(old.pools)) as stubs:
         old.write(stubs, folder, spare, certificate[1])
         bundle, names = compiled(documents_for_replay(found, certificate[0]))
-        ports = {port: new for port, new in _ports(found).items() if port in old.ports}
+        listeners = {port: each for port, each in _listeners(found).items() if port in old.ports}
         new, now_at = _lay_out(bundle, names, old.pools, stubs, folder / "new", spare)
         with old.running(folder), run_haproxy(new, folder / "new"):
-            routes = [each["spec"] for each in found.documents if each["kind"] == "Route"]
-            asked = list(requests(old.words(), ports, routes))
+            asked = _asked(found, old, listeners)
             different = []
             for request in asked:
                 encrypted = old.encrypted[request.port]
@@ -125,6 +124,15 @@ def replay(old: Old, found: Import, compiled: Compile, folder: Path, certificate
     return Replay(len(asked), tuple(different))
 
 
+def _asked(found: Import, old: Old, listeners: Mapping[int, _Listener]) -> list[Asked]:
+    """Requests to ports of http, and connections to those of tcp."""
+    routes = [each["spec"] for each in found.documents if each["kind"] == "Route"]
+    words = old.words()
+    of_http = {port: front for port, (front, spec) in listeners.items() if spec["protocol"] != "tcp"}
+    of_tcp = {port: spec for port, (_, spec) in listeners.items() if spec["protocol"] == "tcp"}
+    return [*requests(words, of_http, routes), *openings(words, of_tcp, old.encrypted)]
+
+
 def _as_meant(answer: Answer, ports: Mapping[int, int]) -> Answer:
     """An answer of the old configuration that leads to one of its ports, with the port that it has there."""
     location = answer.location
@@ -133,12 +141,12 @@ def _as_meant(answer: Answer, ports: Mapping[int, int]) -> Answer:
     return replace(answer, location=location)
 
 
-def _ports(found: Import) -> dict[int, str]:
-    """Ports of http and https listeners with their load balancers."""
+def _listeners(found: Import) -> dict[int, _Listener]:
+    """Ports with the load balancer and the document of their listener."""
     return {
-        listener["port"]: document["name"]
+        listener["port"]: (document["name"], listener)
         for document in found.documents if document["kind"] == "LoadBalancer"
-        for listener in document["spec"]["listeners"] if listener["protocol"] != "tcp"
+        for listener in document["spec"]["listeners"]
     }  # fmt: skip
 
 
@@ -171,11 +179,13 @@ def _lay_out(
     return folder / "haproxy.cfg", now_at
 
 
-def ask(request: Request, port: int, *, encrypted: bool) -> Answer:
-    """One request on a new connection; waits until somebody listens."""
+def ask(request: Asked, port: int, *, encrypted: bool) -> Answer:
+    """One request on a new connection, or the connection alone; waits until somebody listens."""
     until = time.monotonic() + PATIENCE_S
     while True:
         with suppress(ConnectionRefusedError):
+            if isinstance(request, Opening):
+                return connect(request, port, ends=encrypted)
             return _ask(request, port, encrypted=encrypted)
         if time.monotonic() > until:
             raise NotReplayable(f"Nobody listens on port {port}.")

@@ -30,12 +30,10 @@ DROPPED = frozenset(
             "filter",
         ),
         *(
-            "capture",
             "description",
             "monitor",
             "persist",
             "external-check",
-            "declare",
             "error-log-format",
             "appsession",
         ),
@@ -52,10 +50,16 @@ _OLD_HEADER = re.compile(r"\^?([A-Za-z0-9-]+):?\s*(.*)", re.DOTALL)
 
 
 class Standing:
-    """Text of the old configuration; `ports` say where its http ports are now, `stubs` which stub a backend has."""
+    """Text of the old configuration; `ports` say where its ports are now, `stubs` which stub a backend has.
 
-    def __init__(self, context: Context, stubs: Mapping[str, int], folder: Path, spare: Iterator[int]) -> None:
+    Without `tcp` it has no sections that take or send connections that are no requests.
+    """
+
+    def __init__(
+        self, context: Context, stubs: Mapping[str, int], folder: Path, spare: Iterator[int], *, tcp: bool
+    ) -> None:
         self.context = context
+        self.tcp = tcp
         self.stubs = stubs
         self.folder = folder
         self.spare = spare
@@ -69,15 +73,11 @@ class Standing:
         """The whole file. Raises NotReplayable."""
         lines = ["global", f"    stats socket {self.folder}/old.sock mode 600"]
         for section in self.context.configuration.sections:
-            if section.kind in KEPT_SECTIONS and not self._is_of_tcp(section):
+            if section.kind in KEPT_SECTIONS and (self.tcp or not _is_of_tcp(section)):
                 lines += self._section(section, certificate)
         if not self.ports:
-            raise NotReplayable("No section of this file takes http requests at a port.")
+            raise NotReplayable("No section of this file takes connections at a port.")
         return "\n".join(lines) + "\n"
-
-    def _is_of_tcp(self, section: Section) -> bool:
-        """Sections that take or send connections that are no requests; defaults of them stay."""
-        return section.kind in ("frontend", "listen", "backend") and protocol_of(section) == "tcp"
 
     def _section(self, section: Section, certificate: Path) -> Iterator[str]:
         words = list(section.header.words[:2])
@@ -98,6 +98,8 @@ class Standing:
             self.encrypted[bind.port] = bind.has("ssl")
             self.sections[bind.port] = section
             tls = f" ssl crt {certificate}" if bind.has("ssl") else ""
+            if bind.has("ssl") and protocol_of(section) == "tcp":
+                tls += "".join(f" alpn {protocols}" for protocols in bind.all("alpn"))
             yield f"    bind 127.0.0.1:{self.ports[bind.port]}{tls}"
 
     def _line(self, section: Section, line: Line) -> Iterator[str]:
@@ -117,7 +119,7 @@ class Standing:
         elif first == "stick-table":
             yield _joined(_without(words, "peers"))
         else:
-            yield _joined([self._with_files(word) for word in words])
+            yield _joined([self._with_files(word) for word in self._with_ports(words)])
 
     def _is_counted(self, line: Line) -> bool:
         """Whether it looks at counters or at the state of servers, or calls a program."""
@@ -148,6 +150,15 @@ class Standing:
             return _joined([rule, "del-header", found[1], *rest])
         raise NotReplayable(f"HAProxy of today has no {words[0]}.")
 
+    def _with_ports(self, words: tuple[str, ...]) -> list[str]:
+        """Ports that a condition asks for, where they are now."""
+        asked, said = False, []
+        for word in words:
+            asked = word == "dst_port" or (asked and word != "}")
+            here = self.ports.get(int(word)) if asked and word.isdecimal() else None
+            said.append(word if here is None else str(here))
+        return said
+
     def _with_files(self, word: str) -> str:
         """Paths of files that came along, where they are now."""
         for path in self._files_in(word):
@@ -165,6 +176,10 @@ class Standing:
         files: Files = self.context.files
         found = re.findall(r"map[a-z_]*\(([^,)]+)", word)
         return found or ([word] if word.startswith("/") and "." in word and files.text(word) is not None else [])
+
+
+def _is_of_tcp(section: Section) -> bool:
+    return section.kind in ("frontend", "listen", "backend") and protocol_of(section) == "tcp"
 
 
 def _without(words: tuple[str, ...], option: str) -> list[str]:

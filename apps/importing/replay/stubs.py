@@ -1,8 +1,9 @@
-"""Stub servers: each answers every request with what it received, and with its name."""
+"""Stub servers: each answers every request with what it received, and with its name; others hear its name alone."""
 
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,8 +12,26 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 MARK = "X-Replay-Pool"
 
 
+# Words with which requests begin; a client of anything else, or of nothing for so long, hears the name.
+_METHODS = (b"GET ", b"POST", b"PUT ", b"DELE", b"PATC", b"OPTI", b"HEAD")
+_SILENCE_S = 1.0
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+
+    def handle(self) -> None:
+        """Requests as long as there are any."""
+        self.connection.settimeout(_SILENCE_S)
+        try:
+            first = self.connection.recv(4, socket.MSG_PEEK)
+        except TimeoutError:
+            first = b""
+        self.connection.settimeout(None)
+        if first in _METHODS:
+            super().handle()
+        elif isinstance(self.server, _Stub):
+            self.wfile.write(f"{MARK}: {self.server.pool}\r\n".encode())
 
     def _answer(self) -> None:
         length = int(self.headers.get("Content-Length") or 0)
