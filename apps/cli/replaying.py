@@ -92,8 +92,8 @@ def told(result: Replay) -> Iterator[str]:
         yield f"         as reported at line {by}" if by else "         no line of the report says so"
     explained = len(result.different) - len(result.unexplained)
     yield (
-        f"Replay: {result.equal} of {result.asked} requests are answered equally, {explained} differ as reported, "
-        f"{len(result.unexplained)} differ otherwise."
+        f"Replay: {result.equal} of {result.asked} requests and connections are answered equally, "
+        f"{explained} differ as reported, {len(result.unexplained)} differ otherwise."
     )
 
 

@@ -60,6 +60,38 @@ backend web
 """
 
 
+SHARED = """
+defaults
+    mode tcp
+    timeout connect 5s
+    timeout client 9s
+    timeout server 9s
+frontend fe
+    bind :443
+    tcp-request inspect-delay 2s
+    tcp-request content accept if { req.ssl_hello_type 1 } or HTTP
+    use_backend named if { req.ssl_sni -i a.example.com }
+    use_backend acme if { req.ssl_alpn acme-tls/1 }
+    use_backend web if { req.ssl_hello_type 1 } or HTTP
+    use_backend ssh if { payload(0,4) -m bin 5353482d }
+    default_backend rest
+frontend ended
+    bind :8883 ssl crt /etc/x.pem alpn mqtt
+    use_backend named if { ssl_fc_alpn mqtt }
+    default_backend rest
+backend named
+    server s 10.0.0.1:443
+backend acme
+    server s 10.0.0.2:443
+backend web
+    server s 10.0.0.3:443
+backend ssh
+    server s 10.0.0.4:22
+backend rest
+    server s 10.0.0.5:25
+"""
+
+
 def replayed_here(operator: Actor, text: str) -> Replay:
     passwords = {"alice": "a long password", "bob": "not-so-secret", "deploy": "tools-secret-1"}
     return replayed(operator, text, BESIDE, ImportOptions(passwords=passwords))
@@ -75,11 +107,37 @@ def said(path: Path) -> str:
 def test_a_small_file_is_answered_equally(tutorial_env: Actor, tmp_path: Path) -> None:
     path = tmp_path / "haproxy.cfg"
     path.write_text(FAST)
-    found = re.search(r"Replay: (\d+) of (\d+) requests are answered equally", said(path))
+    found = re.search(r"Replay: (\d+) of (\d+) requests and connections are answered equally", said(path))
     assert found
     assert found[1] == found[2]
     assert int(found[1]) > 50
     assert not Fleet.objects.filter(name__startswith="replay-").exists()
+
+
+@pytest.mark.slow(reason="each side waits for two seconds, and for five, for a client that sends nothing")
+def test_connections_to_a_port_that_protocols_share_reach_the_same_servers(operator: Actor) -> None:
+    result = replayed_here(operator, SHARED)
+    assert result.asked > 20
+    assert result.unexplained == (), list(told(result))
+    by_name = {str(each.request) for each in result.different}
+    assert by_name == {":443 TLS for a.example.com with acme-tls/1"}, "ALPN is looked at before names, as reported"
+
+
+@pytest.mark.slow(reason="each side waits for two seconds, and for five, for a client that sends nothing")
+def test_a_port_that_tells_protocols_apart_no_longer_is_a_failure(
+    operator: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The control: a reader that loses a way of connections silently is found out."""
+    lost = "    use_backend ssh if { payload(0,4) -m bin 5353482d }\n"
+    assert lost in SHARED
+
+    def losing(text: str, files: Mapping[str, str], options: ImportOptions) -> Import:
+        return read_haproxy(text.replace(lost, "\n"), files, options)
+
+    monkeypatch.setitem(SIDES, "haproxy", (losing, OldHaproxy))
+    (difference,) = replayed_here(operator, SHARED).unexplained
+    assert str(difference.request) == ":443 begins b'SSH-2.0-replay'"
+    assert difference.said[0].endswith("now 'rest'")
 
 
 @pytest.mark.exhaustive

@@ -8,6 +8,8 @@ from apps.importing.verdicts import Verdict
 from tests.pure.test_importing import verdict_of
 from tests.pure.test_importing_effects import listeners_of, tcp
 
+WAITING = ("tcp-request inspect-delay 3s", "tcp-request content accept if WAIT_END")
+
 SSH = ("{ payload(0,7) -m bin 5353482d322e30 }", "{ req.payload(0,4) -m str SSH- }")
 
 
@@ -29,7 +31,7 @@ SSH = ("{ payload(0,7) -m bin 5353482d322e30 }", "{ req.payload(0,4) -m str SSH-
     ],
 )  # fmt: skip
 def test_a_port_that_protocols_share_leads_each_to_its_pool(lines: list[str], expected: dict[str, str]) -> None:
-    (listener,) = listeners_of(found := tcp("tcp-request inspect-delay 3s", *lines))
+    (listener,) = listeners_of(found := tcp(*WAITING, *lines))
     routes = {each.get("protocol") or each["alpn"]: each["pool"] for each in listener.get("protocol_routes", [])}
     assert routes | ({"": listener["default_pool"]} if "default_pool" in listener else {}) == expected
     assert not [line for line in found.report if line.verdict is Verdict.NOT_POSSIBLE]
@@ -37,7 +39,7 @@ def test_a_port_that_protocols_share_leads_each_to_its_pool(lines: list[str], ex
 
 def test_what_was_agreed_on_chooses_where_tls_ends() -> None:
     lines = ("use_backend a if { ssl_fc_alpn mqtt }", "use_backend a if { ssl_fc_alpn h9 }", "use_backend a if HTTP")
-    text = tcp("tcp-request inspect-delay 3s", *lines, "default_backend b", bind="bind :443 ssl crt x.pem alpn mqtt")
+    text = tcp(*WAITING, *lines, "default_backend b", bind="bind :443 ssl crt x.pem alpn mqtt")
     (listener,) = listeners_of(text)
     assert listener["protocol_routes"] == [{"alpn": "mqtt", "pool": "a"}, {"protocol": "http", "pool": "a"}]
 
@@ -50,7 +52,7 @@ def test_what_was_agreed_on_chooses_where_tls_ends() -> None:
     ],
 )
 def test_alpn_of_a_client_is_a_list(line: str, why: str) -> None:
-    found = tcp("tcp-request inspect-delay 3s", line, "default_backend b")
+    found = tcp(*WAITING, line, "default_backend b")
     verdict, said = verdict_of(found, line)
     assert verdict is (Verdict.DIFFERENT if why else Verdict.MAPPED)
     assert why in said
@@ -67,17 +69,17 @@ def test_alpn_of_a_client_is_a_list(line: str, why: str) -> None:
 )
 def test_other_bytes_choose_no_pool(condition: str) -> None:
     line = f"use_backend a if {condition}"
-    found = tcp("tcp-request inspect-delay 3s", line, "default_backend b")
+    found = tcp(*WAITING, line, "default_backend b")
     assert verdict_of(found, line)[0] is Verdict.NOT_POSSIBLE
     assert listeners_of(found)[0]["default_pool"] == "b"
 
 
 def test_protocols_that_haproxy_closes_and_a_listener_does_not_are_said() -> None:
     line = "use_backend a if !HTTP"
-    found = tcp("tcp-request inspect-delay 3s", line)
+    found = tcp(*WAITING, line)
     assert listeners_of(found)[0]["default_pool"] == "a"
     assert verdict_of(found, line)[0] is Verdict.DIFFERENT
-    names = tcp("tcp-request inspect-delay 3s", "use_backend a if { req.ssl_sni a.example.com }", line)
+    names = tcp(*WAITING, "use_backend a if { req.ssl_sni a.example.com }", line)
     assert "protocol_routes" not in listeners_of(names)[0]
 
 
@@ -89,7 +91,7 @@ def test_a_question_about_tls_decides_nothing_beside_one_about_its_name() -> Non
 
 def test_a_name_that_a_line_above_has_decides_nothing_more() -> None:
     lines = ("use_backend a if { req.ssl_sni a.example.com }", "use_backend b if !{ req.ssl_sni a.example.com }")
-    found = tcp("tcp-request inspect-delay 3s", *lines)
+    found = tcp(*WAITING, *lines)
     (listener,) = listeners_of(found)
     assert (listener["sni_routes"], listener["default_pool"]) == ([{"hostname": "a.example.com", "pool": "a"}], "b")
     assert {verdict_of(found, each)[0] for each in lines} == {Verdict.MAPPED}
@@ -97,6 +99,15 @@ def test_a_name_that_a_line_above_has_decides_nothing_more() -> None:
 
 def test_what_servers_refuse_themselves_is_left_to_them() -> None:
     line = "tcp-request content reject unless { req.payload(0,0),mqtt_is_valid }"
-    verdict, why = verdict_of(tcp("tcp-request inspect-delay 3s", line, "default_backend a"), line)
+    verdict, why = verdict_of(tcp(WAITING[0], line, "default_backend a"), line)
     assert verdict is Verdict.DIFFERENT
     assert "the servers refuse what they do not speak" in why
+
+
+@pytest.mark.parametrize("waiting", [(), WAITING[:1], WAITING[1:]])
+def test_what_haproxy_does_not_wait_for_is_said(waiting: tuple[str, ...]) -> None:
+    line = "use_backend a if { req.ssl_hello_type 1 }"
+    verdict, why = verdict_of(tcp(*waiting, line, "default_backend b"), line)
+    assert verdict is Verdict.DIFFERENT
+    assert "HAProxy has often not read them yet" in why
+    assert verdict_of(tcp(*WAITING, line, "default_backend b"), line)[0] is Verdict.MAPPED

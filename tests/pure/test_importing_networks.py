@@ -242,12 +242,13 @@ def test_streams_let_in_by_networks(rules: str, expected: tuple[str, list[str]] 
     assert access(found) == expected
 
 
+WAITING = "tcp-request inspect-delay 5s\n tcp-request content accept if WAIT_END\n"
 TWO = "default_backend web\nbackend web\n server s 10.0.0.1:443\nbackend ssh\n server s 10.0.0.2:22\n"
 
 
 def test_who_asks_for_a_name_speaks_tls() -> None:
     line = "use_backend ssh if { req.ssl_hello_type 1 } { req.ssl_sni a.example }"
-    found = read(f"{TCP}frontend f\n bind :443\n tcp-request inspect-delay 5s\n {line}\n {TWO}")
+    found = read(f"{TCP}frontend f\n bind :443\n {WAITING} {line}\n {TWO}")
     assert listener(found)["sni_routes"] == [{"hostname": "a.example", "pool": "ssh"}]
     assert verdict_of(found, line)[0] is Verdict.MAPPED
 
@@ -258,7 +259,7 @@ def test_a_name_of_tls_that_haproxy_does_not_wait_for_is_said() -> None:
     assert listener(found)["sni_routes"] == [{"hostname": "a.example", "pool": "ssh"}]
     verdict, why = verdict_of(found, line)
     assert verdict is Verdict.DIFFERENT
-    assert "without tcp-request inspect-delay" in why
+    assert "without inspect-delay and tcp-request content" in why
 
 
 @pytest.mark.parametrize("condition", ["{ hdr(host) a.example }", "{ path_beg /x }", "METH_POST"])
@@ -269,7 +270,7 @@ def test_a_tcp_section_that_does_not_wait_chooses_before_it_reads_a_request(cond
     assert verdict is Verdict.DEAD
     assert "before it has read a request" in why
     assert listener(found)["default_pool"] == "web"
-    waiting = read(f"{TCP}frontend f\n bind :80\n tcp-request inspect-delay 5s\n {line}\n {TWO}")
+    waiting = read(f"{TCP}frontend f\n bind :80\n {WAITING} {line}\n {TWO}")
     assert verdict_of(waiting, line)[0] is Verdict.NOT_POSSIBLE
     negated = line.replace(" if ", " unless ")
     assert listener(read(f"{TCP}frontend f\n bind :80\n {negated}\n {TWO}"))["default_pool"] == "ssh"

@@ -22,8 +22,10 @@ from apps.importing.logic.decisions import Rule
 from apps.importing.verdicts import Ledger, Verdict
 
 OF_ALL = "Who may connect is said by a listener, for all of its pools; make a listener for each pool."
-UNREAD = "HAProxy chooses before it has read a request here, so this never holds; it would wait with inspect-delay."
-AWAITED = "Nodes wait for the first bytes; HAProxy has often not read them yet without tcp-request inspect-delay."
+UNREAD = "HAProxy chooses before it has read a request here, so this never holds; tcp-request content would wait."
+AWAITED = (
+    "Nodes wait for the first bytes; HAProxy has often not read them yet without inspect-delay and tcp-request content."
+)
 _OF_BEGINNING = re.compile(r"\b(?:req[._](?:ssl_|proto_http|payload|len)|payload\(|HTTP\b)")
 PASSED = "Connections of a section of tcp go to its servers as they are, where HAProxy reads their requests."
 
@@ -41,7 +43,7 @@ class Connections:
         """One frontend or listen section of mode tcp."""
         ledger = self.context.ledger
         self.context.questions.reads_requests = False
-        self.context.questions.waits = section.last("tcp-request", "inspect-delay") is not None
+        self.context.questions.waits = _waits(section)
         binds = binds_of(self.context, section)
         if not binds:
             say_unreachable(self.context, section)
@@ -130,6 +132,12 @@ class Connections:
             self.made.pools.setdefault(backend, port)
         name = self.context.name("Pool", f"{backend} tcp" if backend in self.made.passed else backend)
         return f"{self.context.options.account}/{name}" if self.context.options.account else name
+
+
+def _waits(section: Section) -> bool:
+    """Whether HAProxy reads anything before it chooses: it waits for what content rules ask, and for nothing else."""
+    asks = any(line.words[2:3] != ("inspect-delay",) for line in section.each("tcp-request", "content"))
+    return asks and section.last("tcp-request", "inspect-delay") is not None
 
 
 def _asked(beginning: str) -> dict[str, str]:
