@@ -31,6 +31,7 @@ NO_NAME = "dead:No header has such a name."
 IN_ORDER = "different:Requests that wait for a server are served in the order in which they came."
 # `hdr` is what follows the last comma; the host has none.
 LAST_PART = re.compile(r"\[(?:req\.)?hdr\((?!host\b)", re.IGNORECASE)
+CIPHERS = "different:Nodes prefer the ciphers of their TLS preset, so clients may agree on another one."
 COMMAS = "different:The whole value of the other header is written; HAProxy takes what follows its last comma."
 COLON = "different:The name of a header has no colon; HAProxy sends two."
 
@@ -127,7 +128,8 @@ def _set_header(words: tuple[str, ...], operation: str = "set") -> Read:
     text = as_header_text(value)
     if text is None:
         return [], f"The value of {name} is made of what header texts have no variable for."
-    return [change("request_headers", operation, (name, text))], COMMAS if LAST_PART.search(value) else ""
+    said = CIPHERS if "{tls_cipher}" in text else COMMAS if LAST_PART.search(value) else ""
+    return [change("request_headers", operation, (name, text))], said
 
 
 def not_set(name: str) -> str:
