@@ -187,4 +187,4 @@ const redraw = () => {
   draw();
 };
 addEventListener("theme", redraw);
-matchMedia("(prefers-color-scheme: dark)").onchange = redraw;
+for (const asked of ["(prefers-color-scheme: dark)", "print"]) matchMedia(asked).addEventListener("change", redraw);
