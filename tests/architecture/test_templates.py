@@ -169,8 +169,8 @@ def test_every_class_that_a_template_names_is_one_of_a_style_sheet_or_a_script()
 
 
 def test_every_page_belongs_to_a_section_of_the_navigation() -> None:
-    sidebar = (FRONTEND / "templates" / "components" / "sidebar.html").read_text()
-    named = {each for names in re.findall(r' names="([^"]*)"', sidebar) for each in names.split()}
+    links = (FRONTEND / "templates" / "components" / "navigation.html").read_text()
+    named = {each for names in re.findall(r' names="([^"]*)"', links) for each in names.split()}
     assert set(PAGES) - named == {"definition", "used-by"}  # of any kind of objects
 
 
