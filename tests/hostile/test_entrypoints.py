@@ -184,6 +184,15 @@ def ordered(operators_token: Client, tutorial_env: Actor) -> Client:
     return operators_token
 
 
+@pytest.mark.parametrize("name", ORDERS)
+def test_a_small_call_refuses_a_dozen_values_in_one_of_its_fields_and_one_in_each_other(
+    ordered: Client, wire: Wire, name: str
+) -> None:
+    first, *others = [field for field in fields_of_orders() if field.kind == name]
+    assert walk(order(ordered), [*every_sharp([first]), *each_field(others)], wire, timed=False) >= 7 + len(others)
+
+
+@pytest.mark.exhaustive
 @pytest.mark.slow(reason="a dozen values in each field of a call")
 @pytest.mark.parametrize("name", ORDERS)
 def test_a_small_call_refuses_a_dozen_values_in_each_of_its_fields(ordered: Client, wire: Wire, name: str) -> None:
