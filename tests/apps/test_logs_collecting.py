@@ -35,7 +35,7 @@ from apps.logs.collect.masking import masked_address
 from apps.logs.filters import parse
 from apps.logs.metrics import families
 from apps.logs.models import LogForward, LogSettings, NodeLog
-from tests.apps.pushed import Env, remove_route
+from tests.apps.pushed import Env, put_env, remembered, remove_route
 from tests.conformance.log_places import needs_duckdb, needs_moto, opened_at
 from tests.conformance.real_agent import wait_until
 from tests.ports import spare_port
@@ -79,10 +79,12 @@ def n1() -> int:
     return Node.objects.get(name="n1").pk
 
 
+RUNNING = remembered(Env.reconcile)
+
+
 @pytest.fixture
-def pushed(env: Env) -> Env:
-    env.reconcile()
-    return env
+def pushed(db: None) -> Env:
+    return put_env(RUNNING)
 
 
 @pytest.fixture

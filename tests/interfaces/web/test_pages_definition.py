@@ -23,16 +23,25 @@ from apps.rollouts.services import reconcile_fleet
 from apps.stacks.models import StackSync
 from apps.stacks.state import revision_store
 from tests.conftest import actor_of
+from tests.fixture_cache import CachedFixture
 from tests.interfaces.people import client_of
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def compiled(tutorial_env: Actor) -> Actor:
+def compile_all() -> None:
     """Every fleet has a revision."""
     for fleet in Fleet.objects.all():
         reconcile_fleet(fleet_id=fleet.pk)
+
+
+_COMPILED = CachedFixture(compile_all)
+
+
+@pytest.fixture
+def compiled(tutorial_env: Actor) -> Actor:
+    """The operator of an environment that is compiled."""
+    _COMPILED.put()
     return tutorial_env
 
 

@@ -15,15 +15,15 @@ from apps.accounts.models import Hostname
 from apps.definitions.models import Pool, Route, RoutePool
 from apps.web.finding import sorting
 from apps.web.kit.worst_first import PER_PAGE
+from tests.fixture_cache import CachedFixture
 from tests.interfaces.people import client_of
 
 pytestmark = pytest.mark.django_db
 NAMES = [f"more-{at * 37 % 130:03}" for at in range(130)]
 
 
-@pytest.fixture
-def many(tutorial_env: Actor) -> Actor:
-    """With more pools, hostnames and routes than fit on a page, made in no order."""
+def add_many() -> None:
+    """More pools, hostnames and routes than fit on a page, made in no order."""
     pool, route = Pool.objects.get(name="shop"), Route.objects.get(name="checkout")
     owner = pool.account
     balances = ("roundrobin", "leastconn")
@@ -43,6 +43,15 @@ def many(tutorial_env: Actor) -> Actor:
     RoutePool.objects.bulk_create(
         RoutePool(route=each, pool=pool) for each in Route.objects.filter(name__startswith="more-")
     )
+
+
+_MANY = CachedFixture(add_many)
+
+
+@pytest.fixture
+def many(tutorial_env: Actor) -> Actor:
+    """The operator of an environment with all of them."""
+    _MANY.put()
     return tutorial_env
 
 
