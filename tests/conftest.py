@@ -17,6 +17,9 @@ import hypothesis
 import pytest
 import yaml
 from django.db import connections
+from django.template import Context, Template
+from django.test.signals import template_rendered
+from django.utils.safestring import SafeString
 from pytest_django.fixtures import Settings
 
 from apps.accounts.actors import Actor
@@ -108,6 +111,18 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
     if connection.vendor == "sqlite":
         with django_db_blocker.unblock(), connection.cursor() as cursor:
             cursor.execute("DROP TRIGGER audit_entry_no_delete")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _pages_alone_are_told(django_test_environment: None) -> None:
+    """A client hears of each page that is rendered; Django also copies the context of everything that it includes."""
+
+    def rendered(page: Template, context: Context) -> SafeString:
+        if context.template is page:
+            template_rendered.send(sender=page, template=page, context=context)
+        return page.nodelist.render(context)
+
+    Template._render = rendered  # type: ignore[attr-defined]  # not public
 
 
 @pytest.fixture(autouse=True)

@@ -33,7 +33,11 @@ def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("apps.drivers.logs.files.tidying.MANY", 4)
 
 
-@pytest.fixture(params=PLACES)
+# What a bucket does otherwise than a folder is asked in test_log_bucket.py and, by these, of merges.
+in_both = pytest.mark.parametrize("store", PLACES, indirect=True)
+
+
+@pytest.fixture(params=["folder", pytest.param("bucket", marks=(needs_moto, pytest.mark.exhaustive))])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
     with opened_at(request.param, tmp_path / "logs") as opened:
         yield opened
@@ -77,6 +81,7 @@ def age(files: Files) -> None:
     files.entries = aged  # type: ignore[method-assign,assignment]
 
 
+@in_both
 def test_many_files_become_one_and_answers_stay_the_same(store: Any) -> None:
     fill(store)
     asked = query(Condition("server", Comparison.IS, ("s1",)))
@@ -224,6 +229,7 @@ def merged(store: Any, batches: int) -> list[tuple[str, bytes]]:
     return [(each.name, files.read(each.name)) for each in files.entries("account=17/") if each.name not in before]
 
 
+@in_both
 def test_two_machines_that_merge_at_once_count_each_line_once(store: Any) -> None:
     fill(store)
     merged(store, 3)
@@ -339,6 +345,7 @@ def test_a_folder_that_cannot_be_written_acknowledges_nothing(tmp_path: Path) ->
         ParquetStore(files_at("folder", tmp_path / "logs")).store("n1-aa-1", [record(1)])
 
 
+@in_both
 def test_a_question_outlives_a_merge_that_deletes_its_files(store: Any) -> None:
     """Names are read, then files go: the question is asked again with new names."""
     import duckdb
