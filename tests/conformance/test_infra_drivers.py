@@ -198,6 +198,7 @@ def test_what_cannot_be_changed_in_place_is_replaced_and_the_plan_says_by_what(e
     assert (change.actions, change.replaced_by) == (("delete", "create"), ("triggers_replace",))
 
 
+@rarely_of_terraform
 def test_a_plan_is_good_for_the_state_from_which_it_was_made_alone(env: Env) -> None:
     plan = env.plan(data("a", "b"))
     env.bring(data("a"))

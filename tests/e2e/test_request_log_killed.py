@@ -93,6 +93,7 @@ def asked(port: int, answered: list[str], happens: Callable[[], bool]) -> None:
                 connection.close()
 
 
+@pytest.mark.exhaustive  # of a collector that dies it is asked in tests/apps/test_logs_collecting.py
 def test_each_request_is_stored_once_whatever_dies(regions: Regions) -> None:
     home, other = regions.agents
     for index, agent in enumerate(regions.agents):

@@ -143,6 +143,7 @@ def test_changes_that_need_a_reload_are_gathered_into_one_in_a_while(spoilt: Ins
     assert all(1 <= spoilt.state(node).reloads - reloads[node] <= most for node in NODES)
 
 
+@pytest.mark.exhaustive  # that the work of one that died is taken over is asked in tests/apps/test_rollouts_claims.py
 def test_a_worker_killed_in_the_middle_is_replaced_within_30_seconds(installation: Installation) -> None:
     killer = threading.Timer(0.03, installation.kill, ["worker"])
     killer.start()
@@ -177,6 +178,7 @@ def test_redis_killed_costs_no_change_and_holds_no_request_up(installation: Inst
     wait_until(lambda: in_sync(installation) and answers(installation, "with"), "the worker found Redis again")
 
 
+@pytest.mark.exhaustive  # that a node which was away catches up is asked in tests/apps/test_rollouts_push.py
 def test_an_agent_killed_is_finished_later_and_its_neighbours_at_once(installation: Installation) -> None:
     installation.kill("us-1")
     publish("alone")

@@ -225,6 +225,12 @@ def test_an_id_token_that_is_not_right_signs_nobody_in(browser: Browser, provide
     assert answer.status_code == 401
     assert "Sign-in failed" in answer.text
     assert not browser.is_in()
+
+
+def test_after_an_id_token_that_is_not_right_a_right_one_signs_in(browser: Browser, provider: Provider) -> None:
+    connected()
+    provider.misbehave("signature")
+    browser.sign_in()
     provider.misbehave("")
     browser.sign_in()
     assert browser.is_in()

@@ -6,14 +6,13 @@ import copy
 import functools
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from string import Template
 from typing import Any
 from urllib.parse import urlencode
 
-from django.apps import apps
 from django.core.cache import cache
 from django.db import connection, transaction
 from django.db.models import Model
@@ -24,7 +23,7 @@ from apps.accounts.models import Account
 from apps.core.clock import now
 from apps.definitions.reading.describing import describe
 from tests.permissions.callers import OWNER, Caller, changes_nothing, sees_nothing
-from tests.permissions.env import PASSING, REQUEST_ID, Env, dump, take_away
+from tests.permissions.env import REQUEST_ID, Env, dump, take_away, watched
 from tests.permissions.rows import Row
 
 WRITES = re.compile(r"\s*(INSERT|UPDATE|DELETE|REPLACE)\b(\s+(INTO|FROM))?(\s+\"(?P<table>\w+)\")?", re.IGNORECASE)
@@ -142,27 +141,17 @@ def foreign_id_errors(env: Env, row: Row, caller: Caller) -> list[str]:
 def ask(env: Env, row: Row, caller: Caller, *, watch: bool = False) -> tuple[Answer, list[str]]:
     """The answer, and the kinds of rows that asking changed if that is watched; all of it is undone."""
     # All rows of the database; those of another account's caller may change their own.
-    watched = functools.partial(dump, env.accounts["own"] if caller.account == "other" else None) if watch else dict
-    with undone(), prepared(env, caller), changes(watched) as changed:
+    whose = env.accounts["own"] if caller.account == "other" else None
+    watching: AbstractContextManager[list[str]] = changes(whose) if watch else nullcontext([])
+    with undone(), prepared(env, caller), watching as changed:
         answer = heard(send(env, row, caller))
     return answer, changed
 
 
-def writes(sql: str) -> bool:
-    """Whether a statement changes more than who was here; one whose table cannot be read from it does."""
-    found = WRITES.match(sql)
-    return found is not None and found["table"] not in _passing_tables()
-
-
 def written(sql: str, models: Iterable[type[Model]]) -> list[type[Model]]:
-    """The models whose rows a statement may change."""
+    """The models whose rows a statement may change: all of them where its table cannot be read from it."""
     found = WRITES.match(sql)
     return [each for each in models if found["table"] in (None, each._meta.db_table)] if found else []
-
-
-@functools.cache
-def _passing_tables() -> frozenset[str]:
-    return frozenset(apps.get_model(label)._meta.db_table for label in PASSING)
 
 
 @contextmanager
@@ -174,19 +163,18 @@ def prepared(env: Env, caller: Caller) -> Iterator[None]:
 
 
 @contextmanager
-def changes(look: Callable[[], Mapping[type[Model], Any]]) -> Iterator[list[str]]:
-    """In the end the kinds of those rows that were changed within; it is looked only if anything is written."""
+def changes(account: Account | None) -> Iterator[list[str]]:
+    """In the end the kinds of the account's rows, or of all, that were changed within; only what is written is read."""
     changed: list[str] = []
     before: dict[type[Model], Any] = {}
 
     def note(execute: Any, sql: str, *args: Any) -> Any:
-        if not before and writes(sql):
-            before.update(look())
+        before.update(dump(account, [each for each in written(sql, watched(account)) if each not in before]))
         return execute(sql, *args)
 
     with connection.execute_wrapper(note):
         yield changed
-    after = look() if before else {}
+    after = dump(account, before)
     changed += [model.__name__ for model, rows in before.items() if after[model] != rows]
 
 

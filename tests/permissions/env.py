@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
@@ -373,12 +373,17 @@ def _taking_away(account: Account) -> list[Statement]:
     return found
 
 
-def dump(account: Account | None) -> dict[type[Model], list[tuple[Any, ...]]]:
-    """All rows, or the account's, as the database says them, to compare before and after."""
+def watched(account: Account | None) -> Iterable[type[Model]]:
+    """What has rows of the account, or all models but those that only say who was here."""
+    return _reading(account)
+
+
+def dump(account: Account | None, models: Iterable[type[Model]]) -> dict[type[Model], list[tuple[Any, ...]]]:
+    """All rows of the models, or the account's, as the database says them, to compare before and after."""
     found = {}
-    with connection.cursor() as cursor:
-        for model, statement in _reading(account).items():
-            cursor.execute(*statement)
+    for model in models:
+        with connection.cursor() as cursor:
+            cursor.execute(*_reading(account)[model])
             found[model] = cursor.fetchall()
     return found
 

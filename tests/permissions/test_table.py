@@ -17,9 +17,9 @@ from apps.accounts.models import Account
 from apps.api.v1 import views
 from apps.definitions import selectors
 from apps.definitions.models import Backend, Pool
-from tests.permissions.asking import errors_of, foreign_id_errors, path_of, send, undone, writes
+from tests.permissions.asking import errors_of, foreign_id_errors, path_of, send, undone, written
 from tests.permissions.callers import ADMIN, FOREIGN_OWNER, MEMBERS, Caller, callers_of, main_callers_of
-from tests.permissions.env import OWNERS, Env
+from tests.permissions.env import OWNERS, Env, watched
 from tests.permissions.foreign_ids import FOREIGN_IDS
 from tests.permissions.rows import Row
 from tests.permissions.table import TABLE
@@ -114,12 +114,13 @@ def test_of_every_kind_of_row_it_is_known_whose_it_is() -> None:
 
 
 def test_a_statement_counts_as_a_change_unless_its_table_only_says_who_was_here() -> None:
-    assert writes('INSERT INTO "definitions_pool" ("name") VALUES (%s)')
-    assert writes('UPDATE "definitions_pool" SET "name" = %s')
-    assert writes('DELETE FROM "definitions_pool"')
-    assert writes("DELETE FROM definitions_pool")
-    assert not writes('UPDATE "django_session" SET "expire_date" = %s')
-    assert not writes('SELECT "name" FROM "definitions_pool"')
+    everything = watched(None)
+    assert written('INSERT INTO "definitions_pool" ("name") VALUES (%s)', everything) == [Pool]
+    assert written('UPDATE "definitions_pool" SET "name" = %s', everything) == [Pool]
+    assert written('DELETE FROM "definitions_pool"', everything) == [Pool]
+    assert written("DELETE FROM definitions_pool", everything) == list(everything)
+    assert written('UPDATE "django_session" SET "expire_date" = %s', everything) == []
+    assert written('SELECT "name" FROM "definitions_pool"', everything) == []
 
 
 def everybodys(actor: Actor) -> Any:
