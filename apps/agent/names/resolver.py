@@ -53,7 +53,8 @@ class Resolver:
         self._rule = rule
         self._refused: dict[tuple[str, int], str] = {}  # name and kind → where it leads and may not
         self._server = _listen(settings.state_dir / "resolver", self)
-        threading.Thread(target=self._server.serve_forever, name="resolver", daemon=True).start()
+        # It looks five times a second whether it is to end: an agent that is stopped waits for it.
+        threading.Thread(target=self._server.serve_forever, args=(0.2,), name="resolver", daemon=True).start()
 
     @property
     def address(self) -> str:
