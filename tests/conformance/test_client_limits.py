@@ -266,7 +266,6 @@ def test_a_drop_and_a_tarpit_give_no_quick_answer(proxy: RenderedProxy) -> None:
     assert time.monotonic() - started > 4
 
 
-@pytest.mark.slow(reason="no ban is shorter than ten seconds")
 def banned(proxy: RenderedProxy) -> list[tuple[str, bool, list[str]]]:
     """Whom the table names: the client, whether it is a hash, and the first routes of the limit."""
     files = {path.name: path.read_bytes() for path in proxy.directory.rglob("*-limits.map")}
@@ -296,8 +295,7 @@ def test_of_a_header_only_a_hash_is_told(proxy: RenderedProxy) -> None:
     assert statuses(proxy, "banned-key", 1, headers={"X-Api-Key": "another"}) == [200], "nobody else is banned"
 
 
-@pytest.mark.slow(reason="a ban lasts ten seconds")
-def test_who_is_over_the_limit_too_often_is_banned_and_comes_back(proxy: RenderedProxy) -> None:
+def test_who_is_over_the_limit_too_often_is_banned_and_nobody_else(proxy: RenderedProxy) -> None:
     assert statuses(proxy, "banned", 6) == [200, 200, 200, 429, 429, 429]
     proxy.command("clear table st_clients_minute")
     assert statuses(proxy, "banned", 2) == [429, 429], "the ban stands without any count"
@@ -305,6 +303,14 @@ def test_who_is_over_the_limit_too_often_is_banned_and_comes_back(proxy: Rendere
     assert statuses(proxy, "banned-later", 6) == [200, 200, 200, 429, 429, 429]
     proxy.command("clear table st_clients_minute")
     assert statuses(proxy, "banned-later", 1) == [200], "too few refusals are no ban"
+
+
+@pytest.mark.exhaustive  # that a ban can be lifted is asked above
+@pytest.mark.slow(reason="a ban lasts ten seconds")
+def test_who_is_banned_comes_back(proxy: RenderedProxy) -> None:
+    assert statuses(proxy, "banned", 6)[-1] == 429
+    proxy.command("clear table st_clients_minute")
+    assert statuses(proxy, "banned", 1) == [429]
     time.sleep(11)  # what is asked meanwhile does not lengthen it
     proxy.command("clear table st_over_10")
     assert statuses(proxy, "banned", 1) == [200]
