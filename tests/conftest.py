@@ -19,6 +19,7 @@ import yaml
 from django.db import connections
 from django.template import Context, Template
 from django.test.signals import template_rendered
+from django.test.utils import override_settings
 from django.utils.safestring import SafeString
 from pytest_django.fixtures import Settings
 
@@ -125,21 +126,29 @@ def _pages_alone_are_told(django_test_environment: None) -> None:
     Template._render = rendered  # type: ignore[attr-defined]  # not public
 
 
-@pytest.fixture(autouse=True)
-def _light(settings: Settings) -> None:
-    """Tests that start no Redis remember in memory, each from nothing; limits of rates and hashing are turned down.
+@pytest.fixture(scope="session", autouse=True)
+def _light() -> Iterator[None]:
+    """Tests that start no Redis remember in memory; limits of rates and hashing are turned down.
 
-    Those that ask about one of these turn it on.
+    Those that ask about one of these turn it on. Each new client would read all static files before its first request.
     """
+    with override_settings(
+        API_RATE_LIMITS=False,
+        PASSWORD_HASHERS=["tests.hashing.QuickScrypt"],
+        WHITENOISE_AUTOREFRESH=True,
+        CACHES={"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}},
+    ):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _from_nothing(settings: Settings) -> None:
+    """What a test remembers and stores is its own."""
     from django.core.cache import cache
 
     from apps.core.secrets import keys
 
-    settings.API_RATE_LIMITS = False
     settings.LOGS_URL = f"memory://{uuid4().hex}"
-    settings.PASSWORD_HASHERS = ["tests.hashing.QuickScrypt"]
-    settings.WHITENOISE_AUTOREFRESH = True  # else each new client reads all static files before its first request
-    settings.CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
     cache.clear()
     keys.trust()  # else the first test of a process that writes makes more queries than the others
 

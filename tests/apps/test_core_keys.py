@@ -29,7 +29,7 @@ OLD, NEW = "the-key-of-yesterday", "the-key-of-today"
 
 
 @pytest.fixture(autouse=True)
-def _one_key(settings: Settings, _light: None) -> None:
+def _one_key(settings: Settings, _from_nothing: None) -> None:
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = OLD, []
     keys._fitting.clear()
 

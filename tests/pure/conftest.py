@@ -6,5 +6,5 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def _light() -> None:
+def _from_nothing() -> None:
     """Nothing."""
