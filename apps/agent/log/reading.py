@@ -39,7 +39,7 @@ class Reader:
         self._events = events
         self._ask_worker = ask_worker
         self._ended = threading.Event()
-        self._woken, self._wake = os.pipe()  # who waits for lines is woken when this one is closed
+        self._woken, self._wake = os.pipe()  # wakes the thread that waits for lines
         self._raw, self._size = _continue(segments.raw)
         self._close_at = time.monotonic() if self._size else 0.0
         self._ask_at = 0.0
@@ -53,14 +53,14 @@ class Reader:
     def stop(self) -> None:
         """Take what is there, close the segment, end."""
         self._ended.set()
-        os.close(self._wake)
+        os.write(self._wake, b"\0")
         if self._thread.is_alive():
             self._thread.join(5.0)
 
     def _run(self) -> None:
         looks = select.poll()
         looks.register(self._pipe, select.POLLIN)
-        looks.register(self._woken, 0)
+        looks.register(self._woken, select.POLLIN)
         while not self._ended.is_set():
             until = max(0.0, self._close_at - time.monotonic()) if self._close_at else IDLE
             looks.poll(until * 1000)
