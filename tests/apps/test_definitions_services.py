@@ -269,11 +269,11 @@ def test_lists_and_snapshots_ask_the_same_number_of_questions_whatever_their_siz
             )
         with django_assert_num_queries(3):
             assert [describe(row) for row in selectors.pools(acme)]
-        with django_assert_num_queries(6):
+        with django_assert_num_queries(7):
             assert [describe(row) for row in selectors.load_balancers(tutorial_env)]
         with django_assert_num_queries(1):
             selectors.route_conflicts(acme, spec_of_shop)
-        with django_assert_num_queries(29):
+        with django_assert_num_queries(30):
             freeze(fleet)
 
     spec_of_shop, fleet = spec_of(acme, "shop"), Fleet.objects.get(name="us-central1").pk
