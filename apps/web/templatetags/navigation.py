@@ -8,6 +8,7 @@ from typing import Any
 
 from django import template
 from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils.safestring import SafeString
 
 register = template.Library()
@@ -19,10 +20,11 @@ def navigation(context: Mapping[str, Any]) -> SafeString:
     request, actor = context["request"], context.get("actor")
     here = request.resolver_match.url_name if request.resolver_match else ""
     folded = request.COOKIES.get("folded", "")
-    return _drawn(here, folded, operator=bool(actor and actor.is_operator), role=actor.role if actor else "viewer")
+    operator, role = bool(actor and actor.is_operator), actor.role if actor else "viewer"
+    return _drawn(here, folded, operator=operator, role=role, badges=reverse("web:badges"))
 
 
 @functools.lru_cache(maxsize=256)
-def _drawn(here: str, folded: str, *, operator: bool, role: str) -> SafeString:
-    looks = {"here": here, "folded": folded, "operator": operator, "role": role, "may_write": role != "viewer"}
-    return render_to_string("components/navigation.html", looks)
+def _drawn(here: str, folded: str, *, operator: bool, role: str, badges: str) -> SafeString:
+    looks = {"here": here, "folded": folded, "operator": operator, "role": role, "badges": badges}
+    return render_to_string("components/navigation.html", looks | {"may_write": role != "viewer"})
