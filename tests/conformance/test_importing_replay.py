@@ -123,7 +123,7 @@ def test_connections_to_a_port_that_protocols_share_reach_the_same_servers(opera
     assert by_name == {":443 TLS for a.example.com with acme-tls/1"}, "ALPN is looked at before names, as reported"
 
 
-@pytest.mark.slow(reason="each side waits for two seconds, and for five, for a client that sends nothing")
+@pytest.mark.exhaustive
 def test_a_port_that_tells_protocols_apart_no_longer_is_a_failure(
     operator: Actor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
