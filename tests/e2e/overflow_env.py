@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import os
+import re
 import shutil
 import signal
 import socket
@@ -39,6 +40,7 @@ from apps.compiler.model.shared import (
 )
 from apps.compiler.policies import NOTHING, rule_set
 from apps.compiler.targets.haproxy.overflow.limits import LIMITS_MAP
+from tests.e2e.limit_windows import in_ten_seconds
 from tests.e2e.region_servers import HOST, Gate, instant_servers, slow_server, stop, wait_for
 from tests.ports import spare_port
 
@@ -59,6 +61,9 @@ def rate(value: int) -> Limit:
 def in_flight(value: int) -> Limit:
     """So many requests at once."""
     return Limit(LimitKind.CONNECTIONS, value)
+
+
+COUNTERS = ("st_limits", "st_advance", "st_full", "st_flow")
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,10 +374,14 @@ class OverflowEnv:
         return [node for nodes in self.nodes for node in nodes]
 
     def forget(self) -> None:
-        """Empty the shared counters on every node, as after ten quiet seconds."""
-        for node in self.all_nodes():
-            for table in ("st_limits", "st_advance", "st_full", "st_flow"):
-                node.command(f"clear table {table}")
+        """Empty the shared counters on every node, as after ten quiet seconds; what peers were still to say as well."""
+        wait_until(self._has_forgotten, "nothing is counted any more")
+
+    def _has_forgotten(self) -> bool:
+        asked = [(node, f"table {table}") for node in self.all_nodes() for table in COUNTERS]
+        for node, table in asked:
+            node.command(f"clear {table}")
+        return not any(re.search("used:[1-9]", node.command(f"show {table}")) for node, table in asked)
 
     def put_back(self) -> None:
         """As after its start: nothing counted, limits as compiled, no test that may pass."""
@@ -412,17 +421,6 @@ class OverflowEnv:
     def _sent(self, node: Node, found: Sequence[str]) -> int:
         """How many requests are held by a server, wait for a slot or are answered."""
         return self.gate.waiting + node.queued() + len(found)
-
-
-def in_ten_seconds(bundle: Bundle) -> Bundle:
-    """As many requests as else in one second are let through in ten: who counts them may take a while.
-
-    In the rows of the map, `key <in 10 s>|<in 1 s>|…`, the two numbers are exchanged.
-    """
-    rows = (line.partition(" ") for line in bundle.files[LIMITS_MAP].decode().splitlines())
-    words = ((key, *word.split("|", 2)) for key, _, word in rows)
-    limits = "".join(f"{key} {short}|{long}|{rest}\n" for key, long, short, rest in words)
-    return replace(bundle, files={**bundle.files, LIMITS_MAP: limits.encode()})
 
 
 def _is_ready(node: Node, env: OverflowEnv) -> bool:

@@ -18,6 +18,7 @@ from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.fleet import BypassToken
 from apps.compiler.model.shared import Certificate, Listener, Protocol, WhenFull
 from tests.e2e import rendered_proxy
+from tests.e2e.limit_windows import in_ten_seconds
 from tests.e2e.overflow_env import (
     KEY,
     POOL,
@@ -25,7 +26,6 @@ from tests.e2e.overflow_env import (
     OverflowEnv,
     RegionSetup,
     in_flight,
-    in_ten_seconds,
     rate,
     regions,
 )
