@@ -203,9 +203,10 @@ def load_balancers(_actor: Actor) -> QuerySet[LoadBalancer]:
     """The fronts: the operator's own, which every account may name in a route."""
     # Nothing to hide: what belongs to others in a listener is left out when it is shown to customers.
     listeners = Listener.objects.select_related("static_ip", "default_pool__account", "default_certificate__account")
-    ways = (("sni_routes", SniRoute.objects), ("protocol_routes", ProtocolRoute.objects))
-    for name, of in ways:
-        listeners = listeners.prefetch_related(Prefetch(name, of.select_related("pool__account")))
+    listeners = listeners.prefetch_related(
+        Prefetch("sni_routes", SniRoute.objects.select_related("pool__account")),
+        Prefetch("protocol_routes", ProtocolRoute.objects.select_related("pool__account")),
+    )
     listeners = listeners.prefetch_related(Prefetch("certificates", Certificate.objects.select_related("account")))
     rows = LoadBalancer.objects.select_related("account")
     return rows.prefetch_related("fleets", "stacks", Prefetch("listeners", listeners)).order_by("name")

@@ -15,8 +15,10 @@ CONNECTION_ROUTES = (SniRoute, ProtocolRoute)
 
 def leading_to(pools: Collection[Pool | int]) -> QuerySet[Listener]:
     """Listeners that lead connections, or what matches no route, to any of the pools (rows or primary keys)."""
-    by_route = [Q(pk__in=each.objects.filter(pool__in=pools).values("listener")) for each in CONNECTION_ROUTES]
-    return Listener.objects.filter(Q(default_pool__in=pools) | by_route[0] | by_route[1])
+    found = Q(default_pool__in=pools)
+    for each in CONNECTION_ROUTES:
+        found |= Q(pk__in=each.objects.filter(pool__in=pools).values("listener"))
+    return Listener.objects.filter(found)
 
 
 def led_to_by(listeners: QuerySet[Listener]) -> Q:

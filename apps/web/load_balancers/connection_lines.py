@@ -11,11 +11,12 @@ ALPN = "alpn:"
 
 def write(routes: Iterable[dict[str, Any]]) -> str:
     """`db.example.com acme/db passthrough`, `ssh acme/bastion` or `alpn:h2 acme/web`, a line for each route."""
-    lines = ((_asked(each), each["pool"], *([PASSED_ON] if each.get("passthrough") else [])) for each in routes)
+    lines = ((asked(each), each["pool"], *([PASSED_ON] if each.get("passthrough") else [])) for each in routes)
     return "\n".join(map(" ".join, lines))
 
 
-def _asked(route: dict[str, Any]) -> str:
+def asked(route: dict[str, Any]) -> str:
+    """The first word of a route's line."""
     found: str = route.get("hostname") or route.get("protocol") or ALPN + route["alpn"]
     return found
 
@@ -31,9 +32,9 @@ def protocol_routes(text: str) -> list[dict[str, Any]]:
     return [_protocol_route(*line) for line in _lines(text)]
 
 
-def _protocol_route(asked: str, pool: str = "", rest: str = "") -> dict[str, Any]:
-    name = asked.removeprefix(ALPN)
-    said = {"alpn": name} if name != asked else {"protocol": asked}
+def _protocol_route(first: str, pool: str = "", rest: str = "") -> dict[str, Any]:
+    name = first.removeprefix(ALPN)
+    said = {"alpn": name} if name != first else {"protocol": first}
     return said | ({"pool": f"{pool} {rest}".strip()} if pool else {})
 
 

@@ -26,9 +26,9 @@ def settings_of(listener: Listener) -> tuple[tuple[str, str], ...]:
 
 def _said(field: Field, value: Any) -> Iterator[tuple[str, str]]:
     if field.name in ("sni_routes", "protocol_routes"):
-        for line in connection_lines.write(value).splitlines():
-            asked, pool, *passed_on = line.split(" ")
-            yield f"{field.about.label}: {asked}", pool + (", TLS passed on" if passed_on else "")
+        for each in value:
+            passed_on = ", TLS passed on" if each.get("passthrough") else ""
+            yield f"{field.about.label}: {connection_lines.asked(each)}", each["pool"] + passed_on
     elif field.child:
         for document in value if field.many else [value]:
             for each in fields_of(field.child):

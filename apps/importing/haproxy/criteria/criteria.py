@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from apps.importing.context import FORWARDED_PROTO
 from apps.importing.files import Files
-from apps.importing.haproxy.criteria.numbers import OPERATORS, compared
+from apps.importing.haproxy.criteria.numbers import OPERATORS, asks_any, compared
 from apps.importing.haproxy.criteria.samples import Sample, parse_sample
 from apps.importing.logic.formulas import Formula, all_of, any_of, negated
 from apps.importing.logic.questions import Questions
@@ -184,18 +184,19 @@ class Criteria(Questions):
             return self.unknown(f"the variable {asked.sample.args[0]} is set by nothing that is understood")
         if asked.match == "found":
             return any_of([condition for _, condition in given])
-        answering, self.of_responses = self.of_responses, False
-        parts = [all_of([condition, self._compared(text, asked)]) for text, condition in given]
-        self.of_responses = answering
-        return any_of(parts)
+        return any_of([all_of([condition, self._kept(text, asked)]) for text, condition in given])
 
     def _of_capture(self, asked: _Asked) -> Formula:
-        """What was captured of the request is known while it is answered as well."""
+        """The header that the one frontend of the file captures in this slot."""
         given = self.variables.given.get(f"capture.req.hdr({_argument(asked)})", [])
         if len(given) != 1:
             return self.unknown(f"{_said(asked)} is what no frontend or several capture otherwise")
+        return self._kept(given[0][0], asked)
+
+    def _kept(self, text: str, asked: _Asked) -> Formula:
+        """The comparison with what was kept of the request, while it is answered as well."""
         answering, self.of_responses = self.of_responses, False
-        found = self._compared(given[0][0], asked)
+        found = self._compared(text, asked)
         self.of_responses = answering
         return found
 
@@ -360,10 +361,10 @@ class Criteria(Questions):
         if name == "host":
             return compared(asked.values, 1)
         present = self.atoms.get("header", "found", name=name)
-        answers = [compared(asked.values, number) for number in (0, 1)]
-        if answers == [False, True]:
-            return present
-        return negated(present) if answers == [True, False] else self.unknown(f"{_said(asked)} counts headers")
+        is_there = asks_any(asked.values)
+        if is_there is None:
+            return self.unknown(f"{_said(asked)} counts headers")
+        return present if is_there else negated(present)
 
     def _of_size(self, asked: _Asked) -> Formula:
         """Whether the body of the request is longer than a number of bytes."""
@@ -388,11 +389,10 @@ class Criteria(Questions):
 
     def _of_length(self, asked: _Asked) -> Formula:
         """Whether anything came; how much is asked by nobody."""
-        silent = self._of_beginning("silent")
-        answers = [compared(asked.values, number) for number in (0, 1)]
-        if answers == [True, False]:
-            return silent
-        return negated(silent) if answers == [False, True] else True
+        silent, came = self._of_beginning("silent"), asks_any(asked.values)
+        if came is None:
+            return True
+        return negated(silent) if came else silent
 
     def _of_payload(self, asked: _Asked) -> Formula:
         """Whether a client says that it speaks SSH."""

@@ -13,6 +13,11 @@ def compared(values: list[str], number: int) -> bool:
     return any(operator(number, int(value)) for value in values if value.lstrip("-").isdecimal())
 
 
+def asks_any(values: list[str]) -> bool | None:
+    """Of a count: True where every number above 0 holds, False where 0 alone does; None for another question."""
+    return {(False, True): True, (True, False): False}.get((compared(values, 0), compared(values, 1)))
+
+
 def number_holds(values: tuple[str, ...], number: int) -> bool:
     """Whether a number is one that `gt 0`, `443` or `8000:8010` take."""
     for value in values:

@@ -16,8 +16,9 @@ from apps.importing.logic.formulas import Atom, Formula, Or, atoms_of, simplifie
 from apps.importing.logic.hostnames import Hosts
 from apps.importing.verdicts import Ledger, Line
 
+PROTOCOLS = frozenset(ClientProtocol)
 # What is kept in conditions until a connection is given: its TLS name, and how it begins.
-ASKED = frozenset({"sni", "alpn", *ClientProtocol})
+ASKED = frozenset({"sni", "alpn", *PROTOCOLS})
 # What begins in no way that rules ask for.
 REST = "rest"
 _BELOW = re.compile(r"\^?\((?:\?:)?(?:\.[*+]|\[[^\]]+\][*+])\\\.\)[?*]((?:[A-Za-z0-9-]+\\\.)+[A-Za-z0-9-]+)\$")
@@ -52,7 +53,7 @@ class _Beginning:
             return None if self.is_named else False
         if atom.match == "alpn":
             return self.alpn in atom.values
-        return atom.match == self.protocol if atom.match in set(ClientProtocol) else None
+        return atom.match == self.protocol if atom.match in PROTOCOLS else None
 
 
 def chosen(rules: list[Rule], bind: Bind, *, say: Ledger) -> Choice:
@@ -62,7 +63,7 @@ def chosen(rules: list[Rule], bind: Bind, *, say: Ledger) -> Choice:
     named = rest if bind.has("ssl") else found[ClientProtocol.TLS]
     choice = Choice(named.names, {}, rest.default, rest.line)
     for name, each in found.items():
-        usual = found[ClientProtocol.TLS] if name not in set(ClientProtocol) and not bind.has("ssl") else rest
+        usual = found[ClientProtocol.TLS] if name not in PROTOCOLS and not bind.has("ssl") else rest
         if each.line is not None and each.default and each.default != usual.default:
             choice.beginnings[name] = each.default
             _say_order(name, each, bind, say)
@@ -89,7 +90,7 @@ def _beginnings(rules: list[Rule], bind: Bind) -> dict[str, _Beginning]:
 
 def _say_order(name: str, found: Choice, bind: Bind, say: Ledger) -> None:
     """What a route of ALPN takes that the line did not."""
-    if found.line is None or name in set(ClientProtocol):
+    if found.line is None or name in PROTOCOLS:
         return
     if found.names:
         say.differs(found.line, ALPN_FIRST)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from apps.compiler.model.listener_options import ClientProtocol
 from apps.importing.haproxy.criteria.conditions import Conditions
 from apps.importing.haproxy.listeners.admission import Admission
 from apps.importing.haproxy.listeners.binds import binds_of, listener_of
 from apps.importing.haproxy.listeners.certificates import Certificates
-from apps.importing.haproxy.listeners.choices import ASKED, Choice, chosen, names_of
+from apps.importing.haproxy.listeners.choices import ASKED, PROTOCOLS, Choice, chosen, names_of
 from apps.importing.haproxy.listeners.listening import add_options
 from apps.importing.haproxy.listeners.ports import Bind, leave, say_unreachable
 from apps.importing.haproxy.pools.backends import protocol_of
@@ -142,7 +141,7 @@ def _waits(section: Section) -> bool:
 
 def _asked(beginning: str) -> dict[str, str]:
     """How a route says what connections begin with."""
-    return {"protocol" if beginning in set(ClientProtocol) else "alpn": beginning}
+    return {"protocol" if beginning in PROTOCOLS else "alpn": beginning}
 
 
 def _close_others(choice: Choice, admission: Admission, ledger: Ledger) -> None:

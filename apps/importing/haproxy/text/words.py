@@ -28,7 +28,8 @@ class Words:
         self.open_quote = False
         self._word: str | None = None
         self._read()
-        self.found = [_OF_PROCESS.sub(self._constant, word) for word in self.found]
+        if "env(" in text:
+            self.found = [_OF_PROCESS.sub(self._constant, word) for word in self.found]
 
     def _constant(self, found: re.Match[str]) -> str:
         """`env(NAME)` as a text that is known, where no sign of it ends the text."""
