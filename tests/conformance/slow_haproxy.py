@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from pathlib import Path
+
+from apps.compiler.model.haproxy_version import parse_version
 
 REAL = shutil.which("haproxy") or "haproxy"
 # Further releases to ask, by their paths with colons between: HAProxy has answered `reload` otherwise since 2.7.
 BINARIES = [REAL, *filter(None, os.environ.get("HAPROXY_BINARIES", "").split(":"))]
+
+
+def version_of(binary: str) -> tuple[int, int]:
+    """What it says of itself."""
+    said = subprocess.run([binary, "-v"], capture_output=True, text=True, check=True).stdout
+    return parse_version(said.split("version ")[1])
+
 
 # `exec -a` keeps this program's name, so that a master that begins anew begins here; what is a script itself
 # (tests/haproxy_releases.py) is told the name.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -16,12 +15,11 @@ from pathlib import Path
 import pytest
 
 from apps.compiler.compile import compile_snapshot
-from apps.compiler.model.capabilities import NodeBuild
+from apps.compiler.model.capabilities import BANDWIDTH, NodeBuild
 from apps.compiler.model.fleet import Snapshot
-from apps.compiler.model.haproxy_version import parse_version
 from apps.compiler.model.policy import Bandwidth, Rules
 from apps.compiler.policies import rule_set
-from tests.conformance.slow_haproxy import BINARIES, REAL
+from tests.conformance.slow_haproxy import BINARIES, REAL, version_of
 from tests.e2e.rendered_proxy import PATIENCE_S, RenderedProxy, running
 from tests.pure.compiler_fixtures import front, listener, pool, route, server, snapshot
 
@@ -38,13 +36,9 @@ ROUTES = {
 }
 
 
-def _can_limit(binary: str) -> bool:
-    said = subprocess.run([binary, "-v"], capture_output=True, text=True, check=True).stdout
-    return parse_version(said.split("version ")[1]) >= (2, 7)
-
-
 NONE = pytest.param("", marks=pytest.mark.skip(reason="HAPROXY_BINARIES names no HAProxy of 2.7 or later"))
-every_later = pytest.mark.parametrize("binary", [each for each in BINARIES if _can_limit(each)] or [NONE])
+LATER = [each for each in BINARIES if version_of(each) >= BANDWIDTH.since]
+every_later = pytest.mark.parametrize("binary", LATER or [NONE])
 
 
 class _Bodies(BaseHTTPRequestHandler):

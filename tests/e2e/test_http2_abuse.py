@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import socket
 import struct
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.capabilities import GLITCHES
-from apps.compiler.model.haproxy_version import parse_version
 from apps.compiler.targets.haproxy.settings import MOST_GLITCHES
-from tests.conformance.slow_haproxy import BINARIES
+from tests.conformance.slow_haproxy import BINARIES, version_of
 from tests.e2e.rendered_proxy import PATIENCE_S, running
+from tests.e2e.websockets import frame
 from tests.pure.compiler_fixtures import front, pool, snapshot
 
 pytestmark = pytest.mark.e2e
@@ -28,14 +27,10 @@ WHOLE = 5  # END_HEADERS and END_STREAM
 COUNTS_CANCELLED = (3, 2)
 
 
-def frame(kind: int, flags: int, stream: int, content: bytes = b"") -> bytes:
-    return struct.pack(">I", len(content))[1:] + bytes((kind, flags)) + struct.pack(">I", stream) + content
-
-
 def is_closed_after(port: int, cancelled: int) -> bool:
     """Whether a client that begins and cancels so many requests is closed before it gets the answer of a last ping."""
     with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as client:
-        client.sendall(OPENING + frame(SETTINGS, 0, 0))
+        client.sendall(OPENING + frame(SETTINGS, 0, 0, b""))
         try:
             for stream in range(1, 2 * cancelled, 2):
                 cancel = frame(RST_STREAM, 0, stream, struct.pack(">I", CANCEL))
@@ -56,13 +51,11 @@ def is_closed_after(port: int, cancelled: int) -> bool:
 def test_a_client_that_begins_and_cancels_requests_is_closed_where_haproxy_counts_that(
     binary: str, tmp_path: Path
 ) -> None:
-    said = subprocess.run([binary, "-v"], capture_output=True, text=True, check=True).stdout
-    version = parse_version(said.split("version ")[1])
     compilation = compile_snapshot(snapshot(front(), pools=(pool(1),), local_development=True))
     config = compilation.output.files["haproxy.cfg"].decode()
     assert f".if {GLITCHES.condition}\n    tune.h2.fe.glitches-threshold {MOST_GLITCHES}\n" in config
     with running(compilation.output, tmp_path, program=binary) as proxy:
         port = proxy.ports["lst-1"]
         assert not is_closed_after(port, MOST_GLITCHES // 2)
-        assert is_closed_after(port, 2 * MOST_GLITCHES) is (version >= COUNTS_CANCELLED)
+        assert is_closed_after(port, 2 * MOST_GLITCHES) is (version_of(binary) >= COUNTS_CANCELLED)
         assert proxy.ask("lst-1", "a.example", "/").status == 404

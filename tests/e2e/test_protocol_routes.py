@@ -87,15 +87,20 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RenderedProxy]:
         yield stack.enter_context(running(compiled.output, directory))
 
 
-def hello(name: str | None, alpn: tuple[str, ...] = ()) -> bytes:
-    """The first bytes of a client that speaks TLS."""
+def trusting(alpn: tuple[str, ...]) -> ssl.SSLContext:
+    """TLS of a client that takes any certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     if alpn:
         context.set_alpn_protocols(list(alpn))
+    return context
+
+
+def hello(name: str | None, alpn: tuple[str, ...] = ()) -> bytes:
+    """The first bytes of a client that speaks TLS."""
     sent = ssl.MemoryBIO()
     with pytest.raises(ssl.SSLWantReadError):
-        context.wrap_bio(ssl.MemoryBIO(), sent, server_hostname=name).do_handshake()
+        trusting(alpn).wrap_bio(ssl.MemoryBIO(), sent, server_hostname=name).do_handshake()
     return sent.read()
 
 
@@ -113,11 +118,7 @@ def plain(proxy: RenderedProxy, number: int) -> socket.socket:
 
 
 def inside(proxy: RenderedProxy, *alpn: str) -> ssl.SSLSocket:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    if alpn:
-        context.set_alpn_protocols(list(alpn))
-    return context.wrap_socket(plain(proxy, 3), server_hostname="a.example")
+    return trusting(alpn).wrap_socket(plain(proxy, 3), server_hostname="a.example")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,12 +10,11 @@ import pytest
 
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.capabilities import ROUTE_RETRIES
-from apps.compiler.model.haproxy_version import parse_version
 from apps.compiler.model.policy import Retries, Rules
 from apps.compiler.model.servers import Retries as PoolRetries
 from apps.compiler.policies import rule_set
 from tests.conformance.plain_servers import answering, read_until
-from tests.conformance.slow_haproxy import BINARIES
+from tests.conformance.slow_haproxy import BINARIES, version_of
 from tests.e2e.rendered_proxy import running
 from tests.pure.compiler_fixtures import front, pool, route, server, snapshot
 
@@ -43,12 +41,6 @@ class HangingUp:
             self.paths.append(read.split(b" ")[1].decode())
 
 
-def counts_by_route(binary: str) -> bool:
-    """By what it says of itself."""
-    said = subprocess.run([binary, "-v"], capture_output=True, text=True, check=True).stdout
-    return parse_version(said.split("version ")[1]) >= ROUTE_RETRIES.since
-
-
 @pytest.mark.parametrize("binary", BINARIES)
 def test_a_request_is_sent_again_as_often_as_its_route_says(binary: str, tmp_path: Path) -> None:
     sets = {path: rule_set(Rules(retries=said)) for path, said in ROUTES.items()}
@@ -60,7 +52,7 @@ def test_a_request_is_sent_again_as_often_as_its_route_says(binary: str, tmp_pat
         assert compilation.left_out == ()
         with running(compilation.output, tmp_path, program=binary) as proxy:
             statuses = [proxy.ask("lst-1", "a.example", path).status for path in ROUTES]
-    own = counts_by_route(binary)
+    own = version_of(binary) >= ROUTE_RETRIES.since
     wanted = {"/as-the-pool": 4, "/never": 1 if own else 4, "/once": 2 if own else 4, "/more": 6 if own else 4}
     assert statuses == [502] * len(ROUTES)
     assert {path: hanging_up.paths.count(path) for path in ROUTES} == wanted | {"/not-sent-again": 1}
