@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 
@@ -28,13 +28,16 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class PoolNumbers:
-    """One pool: its numbers and its verdict; `health` is healthy, degraded, down or unknown."""
+    """One pool: its numbers and its verdict; `health` is healthy, degraded, down or unknown.
+
+    `servers_up` is None where of no server anybody knows whether it is up.
+    """
 
     numbers: Numbers
     health: str = "unknown"
     message: str = ""
     since: datetime | None = None
-    servers_up: int = 0
+    servers_up: int | None = None
     servers_total: int = 0
 
 
@@ -76,23 +79,6 @@ class ServerRow:
     status: str
     check_text: str
     numbers: Numbers
-
-
-@dataclass(frozen=True, slots=True)
-class RegionTraffic:
-    """What the backends of one region serve; `pools` maps a pool's primary key to its requests/s in this region."""
-
-    region_id: int
-    name: str
-    title: str
-    served_rps: float | None
-    error_rate: float | None
-    p95_ms: float | None
-    servers_up: int
-    servers_total: int
-    age_s: float | None
-    stale: bool
-    pools: dict[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -25,12 +25,11 @@ from apps.observe.live.windows import STALE, numbers_of, read_windows
 from apps.observe.models import Condition, NodeReport, Sample
 from apps.observe.numbers import NodeNumbers, Numbers, PoolNumbers, Problem, Series, ServerRow
 from apps.observe.show.history import grid, read_series
-from apps.observe.show.traffic import traffic_by_region
 
 __all__ = [
     "has_served", "listener_numbers", "live_numbers", "node_numbers", "node_troubles", "overall_series", "pool_numbers",
     "problems", "reached", "rejected_connections", "route_numbers", "series", "series_of_all", "served_before",
-    "server_rows", "traffic_by_region",
+    "server_rows",
 ]  # fmt: skip
 
 PREFIXES: Mapping[str, tuple[str, type[Model]]] = {
@@ -142,10 +141,15 @@ def pool_numbers(actor: Actor, pool_ids: Iterable[int]) -> dict[int, PoolNumbers
             health=HEALTH.get(Reason(verdict.reason), "unknown") if verdict else "unknown",
             message=verdict.message if verdict else "",
             since=verdict.since if verdict else None,
-            servers_up=sum(1 for each in servers[pk] if each in up and up[each].status),
+            servers_up=_servers_up([up[each].status for each in servers[pk] if each in up]),
             servers_total=len(servers[pk]),
         )
     return found
+
+
+def _servers_up(verdicts: Sequence[bool | None]) -> int | None:
+    known = [status for status in verdicts if status is not None]
+    return sum(known) if known else None
 
 
 def pools_at_a_glance(actor: Actor, pool_ids: Iterable[int]) -> dict[int, tuple[str, float]]:

@@ -77,7 +77,6 @@ def pool_states(pools: Collection[int]) -> dict[int, State]:
 def _state(rows: Iterable[Condition]) -> State:
     by_type = {row.type: row for row in rows}
     health, errors = by_type.get(Type.HEALTHY), by_type.get(Type.ERRORS_HIGH)
-    if health is None or health.status is None:
-        return State.UNKNOWN
-    found = _BY_REASON.get(Reason(health.reason), State.UNKNOWN)
-    return State.DEGRADED if found == State.OPERATIONAL and errors is not None and errors.status else found
+    found = _BY_REASON.get(Reason(health.reason), State.UNKNOWN) if health is not None else State.UNKNOWN
+    fails = errors is not None and errors.status
+    return State.DEGRADED if fails and found in (State.OPERATIONAL, State.UNKNOWN) else found

@@ -205,6 +205,15 @@ def test_an_object_of_which_nobody_knows_keeps_its_alert(installation: Installat
     assert titles(acme) == ["Pool mine is down"]
 
 
+def test_a_pool_whose_health_check_is_taken_away_keeps_no_alert(installation: Installation, acme: Actor) -> None:
+    pool = make_pool(acme, "mine", "10.1.0.1")
+    installation.pool(pool)
+    installation.tick()
+    installation.verdict("pool", pool.pk, Type.HEALTHY, None, Reason.UNCHECKED, "No health check tells.")
+    installation.tick(times=30)
+    assert titles(acme) == []
+
+
 @pytest.mark.slow(reason="a hundred pools, or a thousand, fail and recover")
 @pytest.mark.parametrize("count", [100, pytest.param(1000, marks=pytest.mark.exhaustive)])
 def test_many_at_once_are_a_handful_of_messages_and_so_is_their_end(

@@ -108,17 +108,6 @@ def test_nothing_observed_is_no_number_at_all(env: Env, live_redis: str) -> None
     for actor in (env.operator, env.acme):
         found = selectors.live_numbers(actor)
         assert (found.requests_rps, found.p95_ms, found.stale) == (None, None, True)
-    assert [region.served_rps for region in selectors.traffic_by_region(env.operator)] == [None, None]
-
-
-def test_traffic_by_region_counts_what_each_pool_serves_there(env: Env, live_redis: str) -> None:
-    show(env)
-    europe, america = selectors.traffic_by_region(env.operator)
-    assert (europe.name, europe.served_rps) == ("eu", 20.0)
-    assert (america.served_rps, america.servers_total) == (40.0, 4)
-    assert america.pools == {pool.pk: 20.0 for pool in env.pools.values()}
-    # A customer sees the regions of its own backends.
-    assert [region.name for region in selectors.traffic_by_region(env.globex)] == ["us"]
 
 
 def set_condition(kind: str, object_id: int, of: Type, status: bool | None, reason: Reason, message: str = "") -> None:
@@ -136,7 +125,18 @@ def test_pools_carry_their_verdict_until_nobody_looks(env: Env, live_redis: str)
     assert (mine.health, mine.servers_up, mine.servers_total) == ("degraded", 1, 4)
     assert mine.numbers.requests_rps == 40.0
     lease.leave("a test")
-    assert selectors.pool_numbers(env.acme, ids)[pool.pk].health == "unknown"
+    unseen = selectors.pool_numbers(env.acme, ids)[pool.pk]
+    assert (unseen.health, unseen.servers_up) == ("unknown", None)
+
+
+def test_of_servers_that_nothing_checks_no_number_says_that_they_are_up(env: Env, live_redis: str) -> None:
+    pool = env.pools["acme"]
+    set_condition("pool", pool.pk, Type.HEALTHY, None, Reason.UNCHECKED, "No health check tells.")
+    for server in env.servers:
+        set_condition("server", server.pk, Type.UP, None, Reason.UNCHECKED)
+    show(env)
+    mine = selectors.pool_numbers(env.acme, [pool.pk])[pool.pk]
+    assert (mine.health, mine.message, mine.servers_up) == ("unknown", "No health check tells.", None)
 
 
 def test_server_rows_show_every_server_on_every_node_of_its_region(env: Env, live_redis: str) -> None:
@@ -276,7 +276,6 @@ def every_selector(env: Env, actor: Actor) -> list[Callable[[], object]]:
     routes = list(Route.objects.values_list("pk", flat=True))
     return [
         lambda: selectors.live_numbers(actor),
-        lambda: selectors.traffic_by_region(actor),
         lambda: selectors.pool_numbers(actor, pools),
         lambda: selectors.route_numbers(actor, routes),
         lambda: selectors.server_rows(actor, pools[0]),

@@ -106,8 +106,12 @@ def test_what_nobody_looks_at_is_unknown(installation: Installation, acme: Actor
     page, (pool,) = make_page(acme), pools_behind(acme)
     installation.healthy(pool)
     assert checkout(page).state == FINE
-    installation.verdict("pool", pool.pk, Type.HEALTHY, None, Reason.NOT_OBSERVED)
-    assert checkout(page).state == UNKNOWN
+    for reason in (Reason.NOT_OBSERVED, Reason.UNCHECKED):
+        installation.verdict("pool", pool.pk, Type.HEALTHY, None, reason)
+        assert checkout(page).state == UNKNOWN
+    installation.verdict("pool", pool.pk, Type.ERRORS_HIGH, True, Reason.MANY_ERRORS)
+    assert checkout(page).state == DEGRADED, "whoever gets errors needs no check to know"
+    installation.verdict("pool", pool.pk, Type.ERRORS_HIGH, False, Reason.FEW_ERRORS)
     installation.healthy(pool)
     installation.watched = False
     installation.tick(0)

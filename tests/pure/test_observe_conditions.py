@@ -50,7 +50,7 @@ def test_the_words_of_haproxy_become_ours(status: str, word: str) -> None:
         (("UP", "DOWN"), False, Reason.NODES_DISAGREE),
         (("MAINT", "MAINT"), False, Reason.MAINTENANCE),
         (("DRAIN",), False, Reason.DRAINING),
-        (("no check",), True, Reason.UNCHECKED),
+        (("no check",), None, Reason.UNCHECKED),
     ],
 )
 def test_a_server_is_judged_by_all_nodes_that_see_it(
@@ -96,8 +96,20 @@ def test_servers_that_people_took_out_are_no_failure() -> None:
     assert evaluate_pool(1, [server("MAINT")]).reason is Reason.NO_SERVER_UP
 
 
-def test_a_pool_that_no_node_reports_on_is_unknown() -> None:
-    assert evaluate_pool(1, [server()]).status is None
+@pytest.mark.parametrize(
+    ("statuses", "status", "reason"),
+    [
+        (["no check", "no check"], None, Reason.UNCHECKED),
+        (["no check", "MAINT"], None, Reason.UNCHECKED),
+        (["no check", "DOWN (agent)"], False, Reason.SOME_SERVERS_DOWN),
+        (["DOWN (agent)"], False, Reason.NO_SERVER_UP),
+    ],
+)
+def test_a_pool_without_a_health_check_is_neither_healthy_nor_down(
+    statuses: list[str], status: bool | None, reason: Reason
+) -> None:
+    verdict = evaluate_pool(1, [server(each) for each in statuses])
+    assert (verdict.status, verdict.reason) == (status, reason)
 
 
 def test_the_message_does_not_change_with_the_duration_of_a_check() -> None:

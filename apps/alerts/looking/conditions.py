@@ -85,9 +85,14 @@ def look_at_conditions() -> dict[str, Look]:
 
 
 def _unknown(rows: Iterable[Condition], of: Type | None) -> frozenset[Key]:
-    """Objects of which nobody knows; of a watch with several types: where any of them is not known."""
+    """Objects of which nobody knows; of a watch with several types: where any of them is not known.
+
+    What has no health check any more is none of them: nothing would ever end its alert.
+    """
     return frozenset(
-        (row.object_kind, row.object_id) for row in rows if row.status is None and (of is None or row.type == of)
+        (row.object_kind, row.object_id)
+        for row in rows
+        if row.status is None and row.reason != Reason.UNCHECKED and (of is None or row.type == of)
     )
 
 

@@ -240,19 +240,25 @@ def evaluate_server(facts: ServerFacts) -> Verdict:
     elif "drain" in words:
         status, reason, message = False, Reason.DRAINING, "Draining: finishes what it has."
     elif "unchecked" in words:
-        status, reason, message = True, Reason.UNCHECKED, "Has no health check."
+        status, reason, message = None, Reason.UNCHECKED, "Has no health check, so nobody knows whether it is up."
     else:
         status, reason, message = True, Reason.CHECK_PASSES, "Its check passes."
     return Verdict("server", facts.server_id, Type.UP, status, reason, message)
 
 
+_TAKE_SOME = (Reason.NODES_DISAGREE, Reason.UNCHECKED)
+
+
 def evaluate_pool(pool_id: int, servers: Sequence[ServerFacts]) -> Verdict:
-    """Whether a pool can serve, by its servers in all regions; servers that people took out are no failure."""
+    """Whether a pool can serve, by its servers in all regions; servers that people took out are no failure.
+
+    Servers that nothing checks take traffic, and whether they answer it nobody knows.
+    """
     verdicts = [(server, evaluate_server(server)) for server in servers]
     seen = [pair for pair in verdicts if pair[1].reason is not Reason.NOT_OBSERVED]
     wanted = [pair for pair in seen if pair[1].reason not in (Reason.MAINTENANCE, Reason.DRAINING)]
-    down = [pair for pair in wanted if not pair[1].status]
-    usable = [server for server, verdict in wanted if verdict.status or verdict.reason is Reason.NODES_DISAGREE]
+    down = [pair for pair in wanted if pair[1].status is False]
+    usable = [server for server, verdict in wanted if verdict.status or verdict.reason in _TAKE_SOME]
     status: bool | None
     if not servers:
         status, reason, message = False, Reason.NO_SERVERS, "It has no servers."
@@ -266,6 +272,8 @@ def evaluate_pool(pool_id: int, servers: Sequence[ServerFacts]) -> Verdict:
     elif down:
         message = f"{len(down)} of {len(wanted)} servers {'is' if len(down) == 1 else 'are'} down: {_list(down)}"
         status, reason = False, Reason.SOME_SERVERS_DOWN
+    elif any(verdict.reason is Reason.UNCHECKED for _, verdict in wanted):
+        status, reason, message = None, Reason.UNCHECKED, "No health check tells whether its servers are up."
     else:
         status, reason, message = True, Reason.ALL_SERVERS_UP, _all_up(len(wanted))
     return Verdict("pool", pool_id, Type.HEALTHY, status, reason, message.strip())

@@ -38,7 +38,11 @@ def _counted(
     latency = HistogramMetricFamily(
         "spillway_request_duration_seconds", "Time until the response began, measured by the node.", labels=LABELS
     )
-    servers = GaugeMetricFamily("spillway_servers_up", "Servers of a pool that are up.", labels=LABELS)
+    servers = GaugeMetricFamily(
+        "spillway_servers_up",
+        "Servers of a pool that get requests: they are up, or nothing checks them.",
+        labels=LABELS,
+    )
     for node_id, rows in totals.items():
         up = _servers_up(rows)
         for (kind, name), counts in rows.items():

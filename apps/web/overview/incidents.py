@@ -180,6 +180,12 @@ def standing_still(words: Mapping[int, str], *, own: Iterable[int] | None = None
     ]
 
 
+def alerts_alone(firing: int) -> list[Incident]:
+    """That alerts fire: said where nothing else is, for most tell of what is an incident already."""
+    title = f"{firing} alert{' is' if firing == 1 else 's are'} firing."
+    return [Incident(SICK, title, reverse("web:alerts"), "Show alerts")] if firing else []
+
+
 def slower(numbers: Numbers, series: Series) -> Incident | None:
     """A p95 that doubled against the hour before; None where too little was measured."""
     before = [value for value in series.p95_ms[:-NEWEST] if value is not None]

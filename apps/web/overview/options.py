@@ -66,8 +66,8 @@ def _pools(actor: Actor, text: str) -> Options:
 def _pool(name: str, owner: str, seen: Any) -> Option:
     if seen is None:
         return Option(name, owner, "unknown")
-    word = f"{seen.health.capitalize()}: {seen.servers_up} of {seen.servers_total} servers up"
-    return Option(name, owner, seen.health, word)
+    servers = "" if seen.servers_up is None else f": {seen.servers_up} of {seen.servers_total} servers up"
+    return Option(name, owner, seen.health, f"{seen.health.capitalize()}{servers}")
 
 
 def _by_name(visible: Callable[[Actor], QuerySet[Any]]) -> Callable[[Actor, str], Options]:

@@ -31,7 +31,7 @@ SORTS: Mapping[str, Callable[[str, PoolNumbers], Any]] = {
     "requests": lambda _, pool: pool.numbers.requests_rps or 0.0,
     "errors": lambda _, pool: pool.numbers.error_rate or 0.0,
     "p95": lambda _, pool: pool.numbers.p95_ms or 0.0,
-    "servers": lambda _, pool: pool.servers_up / pool.servers_total if pool.servers_total else 0.0,
+    "servers": lambda _, pool: (pool.servers_up or 0) / pool.servers_total if pool.servers_total else 0.0,
 }
 
 

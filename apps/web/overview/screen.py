@@ -18,7 +18,7 @@ from apps.web.drawing.trends import Marker, draw_trend
 from apps.web.kit.figures import figures_of
 from apps.web.overflow.parts import shown
 from apps.web.overview.figures import figures
-from apps.web.overview.incidents import Incident, incidents, slower, vanished
+from apps.web.overview.incidents import Incident, alerts_alone, incidents, slower, vanished
 from apps.web.overview.strip import states, tint
 
 MINUTES = 60
@@ -52,7 +52,8 @@ def now_of(actor: Actor, fleets: dict[int, str], standing: Sequence[Incident], s
     numbers = observe.live_numbers(actor)
     series = observe.overall_series(actor, minutes=MINUTES, points=MINUTES, latency=True)
     every = incidents(observe.problems(actor), flow, [*standing, *vanished(numbers, series)], slower(numbers, series))
-    found = states(flow, every, fleets, summary, own_alerts(actor).filter(resolved_at=None).count())
+    every = every or alerts_alone(own_alerts(actor).filter(resolved_at=None).count())
+    found = states(flow, every, fleets, summary)
     known = {each.id: each for each in figures(numbers, series, overflow.moved(actor, MINUTES), flow)}
     context = {
         "states": found,

@@ -27,13 +27,8 @@ class State:
     url: str
 
 
-def states(
-    flow: Flow, every: Sequence[Incident], fleets: Mapping[int, str], summary: str, firing: int = 0
-) -> list[State]:
-    """The states that hold now, worst first; `fleets` says how each stands. Without any: that all is good.
-
-    `firing` alerts are a state where nothing else is: most tell of what stands here already.
-    """
+def states(flow: Flow, every: Sequence[Incident], fleets: Mapping[int, str], summary: str) -> list[State]:
+    """The states that hold now, worst first; `fleets` says how each stands. Without any: that all is good."""
     overflow = reverse("web:overflow")
     live = flow if flow.at is not None and not flow.stale else None
     found = [
@@ -45,9 +40,6 @@ def states(
     ]
     if not found and every:
         found = [State(WARN, "warn", "Needs attention", every[0].title, every[0].url)]
-    if not found and firing:
-        text = f"{firing} alert{'' if firing == 1 else 's'} firing."
-        found = [State(WARN, "warn", "Needs attention", text, reverse("web:alerts"))]
     if not found and flow.at is None:
         found = [State(IDLE, "unknown", "No numbers yet", "No node has reported traffic.", overflow)]
     if not found and live is None:

@@ -11,7 +11,7 @@ from apps.observe.numbers import Numbers, Series
 from apps.overflow.flows import Flow, Lane, Point, RegionUse
 from apps.web.drawing.trends import Marker, draw_trend
 from apps.web.overview.figures import figures
-from apps.web.overview.incidents import DOWN, Incident, vanished
+from apps.web.overview.incidents import DOWN, Incident, alerts_alone, vanished
 from apps.web.overview.screen import together
 from apps.web.overview.strip import states, tint
 
@@ -55,8 +55,9 @@ def test_each_state_has_its_word_and_colour(
 
 
 def test_alerts_that_fire_are_not_all_good() -> None:
-    (found,) = states(QUIET, [], {}, "12 routes.", 2)
-    assert (found.word, found.text, found.kind) == ("Needs attention", "2 alerts firing.", "warn")
+    (found,) = states(QUIET, alerts_alone(2), {}, "12 routes.")
+    assert (found.word, found.text, found.kind) == ("Needs attention", "2 alerts are firing.", "warn")
+    assert alerts_alone(0) == []
 
 
 @pytest.mark.parametrize(("now_rps", "before", "said"), [(0.0, 12.0, True), (0.0, 0.2, False), (3.0, 12.0, False)])

@@ -44,7 +44,9 @@ class PoolHealth(words.Shown):
     status = words.word(POOL_STATUSES, source="health")
     message = serializers.CharField(allow_blank=True)
     since = words.instant(allow_null=True)
-    servers_up = words.count()
+    servers_up = words.count(
+        allow_null=True, help_text="Null where nobody knows of any server whether it is up: it has no health check."
+    )
     servers_total = words.count()
     traffic = Traffic(source="numbers")
     servers = ServerHealth(many=True)
