@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 from collections.abc import Iterator
 
 import pytest
 
 from apps.agent.process.sockets import ask
+from apps.compiler.bundle import Bind
 from tests.conformance.bundles import MAP, make_bundle
 from tests.conformance.real_agent import RealAgent, running_agent, wait_until
 from tests.e2e.agents import push
+from tests.ports import spare_port
 
 pytestmark = pytest.mark.e2e
 
@@ -89,3 +92,30 @@ def test_a_push_ends_the_drift(agent: RealAgent) -> None:
     wait_until(lambda: f"{MAP} was edited" in agent.state().drift, "the edit is seen")
     assert push(agent, make_bundle(agent.port)).drift == ()
     assert agent.get("evil.example")[0] == 404
+
+
+TCP = """frontend lst-2
+    mode tcp
+    bind "${SPILLWAY_BIND_LST_2}"
+    default_backend pool-tcp
+backend pool-tcp
+    mode tcp
+    server srv-9 127.0.0.1:%d
+"""
+
+
+@pytest.mark.parametrize("address", [None, "127.0.0.1", "0.0.0.0", "::1"])
+def test_servers_of_tcp_see_no_connection_of_the_agent_and_a_port_that_is_closed_is_named(
+    agent: RealAgent, address: str | None
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.5)
+        bind = Bind("lst-2", address, spare_port(), "tcp")
+        push(agent, make_bundle(agent.port, extra=TCP % server.getsockname()[1], binds=(bind,)))
+        with pytest.raises(TimeoutError):
+            server.accept()  # in half a second it looks five times
+    assert agent.state().drift == ()
+    ask(agent.state_dir / "run" / "worker.sock", "disable frontend lst-2")
+    (found,) = drift(agent)
+    assert found.startswith("lst-2: nothing listens on ")
+    assert found.endswith(f"{bind.port}")

@@ -113,9 +113,9 @@ def _row(row: dict[str, str]) -> dict[str, Any] | None:
 
 
 def _without_probes(row: dict[str, Any], probes: dict[str, int]) -> dict[str, Any]:
-    """Our own questions to a listener are no traffic: they come off its requests and its answers."""
+    """Our own questions to a listener are no traffic: each is a connection, a request and an answer less."""
     if row["kind"] == "frontend":
-        for name in ("requests", "status_2xx"):
+        for name in ("connections", "requests", "status_2xx"):
             row[name] = max(0, row[name] - probes.get(row["object_id"], 0))
     return row
 

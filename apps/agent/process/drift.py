@@ -9,7 +9,7 @@ from apps.agent.bodies import Manifest
 from apps.agent.errors import Malformed
 from apps.agent.node import Node
 from apps.agent.release import nodecfg
-from apps.agent.release.confirm import ask
+from apps.agent.release.confirm import ask, rounds
 
 MAP_LINE = re.compile(r"^\d+ \(((?:maps|secrets)/[^)]+)\).*entry_cnt=(\d+)", re.MULTILINE)
 COMPARED_IN_FULL = 20_000
@@ -71,7 +71,7 @@ def _ports(node: Node, live: Path, manifest: Manifest) -> list[str]:
     words = []
     for bind in manifest.binds:
         address, port = nodecfg.endpoint(node.settings, bind)
-        for _ in range(8):
+        for _ in range(rounds(bind, 8)):
             answer = ask(node.settings, manifest, bind, node.probe_secret, live)
             if answer.problem:
                 words.append(f"{bind.listener_id}: {answer.problem} on {nodecfg.written(address, port)}")

@@ -54,7 +54,7 @@ def _confirm_port(settings: Settings, wanted: Wanted, bind: Bind, deadline: floa
     address, port = nodecfg.endpoint(settings, bind)
     identity = (str(wanted.generation), wanted.manifest.digest)
     row = 0
-    while row < SURE:
+    while row < rounds(bind, SURE):
         answer = ask(settings, wanted.manifest, bind, wanted.secret, wanted.release)
         right = not answer.problem and (answer.generation, answer.digest) in (("", ""), identity)
         row = row + 1 if right else 0
@@ -65,6 +65,11 @@ def _confirm_port(settings: Settings, wanted: Wanted, bind: Bind, deadline: floa
             raise Unavailable(message, "confirm") if slow else Refusal(message, "confirm")
         if not right:
             time.sleep(0.01)
+
+
+def rounds(bind: Bind, http: int) -> int:
+    """How often to ask a listener: http and https so often, tcp once, for the kernel knows of all who listen."""
+    return 1 if bind.protocol == "tcp" else http
 
 
 def ask(settings: Settings, manifest: Manifest, bind: Bind, secret: str, release: Path) -> probes.Answer:

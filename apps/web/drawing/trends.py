@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ SHEETS = (Sheet("wide", 900, 210, 34, 896, 6), Sheet("narrow", 360, 190, 30, 356
 TOP, FOOT = 34.0, 22.0
 TEN_MINUTES = 600
 LONGEST_WORD = 26
+KINDS = ("kept", "out", "lost", "demand")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +29,18 @@ class Marker:
 def draw_trend(
     points: Sequence[Point], *, limit: float | None, markers: Sequence[Marker], prefix: str, sentence: str
 ) -> Drawing | None:
-    """The drawing in two widths; None where less than two points are known."""
-    known = [point for point in points if point.demand_rps is not None]
-    if len(known) < 2:
+    """The drawing in two widths, with a gap where nothing was measured; None where no two neighbours were."""
+    asked = itertools.groupby(points, lambda point: point.demand_rps is not None)
+    runs = [run for known, group in asked if known and len(run := tuple(group)) > 1]
+    if not runs:
         return None
-    plots = (_plot(points, known, limit, markers, sheet, f"{prefix}-{sheet.kind}") for sheet in SHEETS)
+    plots = (_plot(points, runs, limit, markers, sheet, f"{prefix}-{sheet.kind}") for sheet in SHEETS)
     return Drawing(tuple(plots), sentence)
 
 
 def _plot(
     points: Sequence[Point],
-    known: Sequence[Point],
+    runs: Sequence[Sequence[Point]],
     limit: float | None,
     markers: Sequence[Marker],
     sheet: Sheet,
@@ -45,18 +48,12 @@ def _plot(
 ) -> Plot:
     plot = Plot(sheet.kind, prefix, f"0 0 {sheet.width:g} {sheet.height:g}")
     along = Scale(points[0].at, points[-1].at, sheet.left, sheet.right)
-    up = linear([*(point.demand_rps or 0.0 for point in known), limit or 0.0], sheet.height - FOOT, TOP)
+    demands = [point.demand_rps or 0.0 for run in runs for point in run]
+    up = linear([*demands, limit or 0.0], sheet.height - FOOT, TOP)
     _grid(plot, up, along, sheet, prefix)
-    demand = [(along.at(point.at), up.at(point.demand_rps or 0.0)) for point in known]
-    kept = [(along.at(point.at), up.at(max(0.0, _kept(point)))) for point in known]
-    stayed = [(along.at(p.at), up.at(max(0.0, _kept(p) + (p.overflow_out_rps or 0.0)))) for p in known]
-    floor = [(x, up.at(0.0)) for x, _ in (demand[0], demand[-1])]
-    plot.strokes += [
-        Stroke(f"{prefix}-kept", "kept", _area(kept, floor)),
-        Stroke(f"{prefix}-out", "out", _area(stayed, kept)),
-        Stroke(f"{prefix}-refused", "lost", _area(demand, stayed)),
-        Stroke(f"{prefix}-demand", "demand", "M" + "L".join(_at(each) for each in demand)),
-    ]
+    parts = [_paths(run, along, up) for run in runs]
+    for kind, paths in zip(KINDS, zip(*parts, strict=True), strict=True):
+        plot.strokes.append(Stroke(f"{prefix}-{kind}", kind, "".join(paths)))
     if limit is not None:
         y = up.at(limit)
         plot.strokes.append(Stroke(f"{prefix}-limit", "limit", f"M{sheet.left:g} {y:.1f}H{sheet.right:g}"))
@@ -64,6 +61,16 @@ def _plot(
         plot.words.append(Words(f"{prefix}-limit-words", "limit", *at, "start", words))
     _markers(plot, markers, along, sheet, prefix)
     return plot
+
+
+def _paths(run: Sequence[Point], along: Scale, up: Scale) -> tuple[str, str, str, str]:
+    """What stayed, left and was refused as areas, one above the other, and all of it as a line."""
+    demand = [(along.at(point.at), up.at(point.demand_rps or 0.0)) for point in run]
+    kept = [(along.at(point.at), up.at(max(0.0, _kept(point)))) for point in run]
+    stayed = [(along.at(p.at), up.at(max(0.0, _kept(p) + (p.overflow_out_rps or 0.0)))) for p in run]
+    floor = [(x, up.at(0.0)) for x, _ in (demand[0], demand[-1])]
+    line = "M" + "L".join(_at(each) for each in demand)
+    return _area(kept, floor), _area(stayed, kept), _area(demand, stayed), line
 
 
 def _kept(point: Point) -> float:

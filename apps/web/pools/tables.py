@@ -64,8 +64,14 @@ def _backend(backend: Backend, seen: dict[int, list[ServerRow]], found: Measured
         "scaler": f"{100 * backend.capacity_scaler:g} %",
         "servers": servers,
         "source": getattr(backend, "source", None) if backend.servers_from else None,
-        "up": sum(1 for entry in servers if entry["word"] == "up"),
+        "up": _up([entry["word"] for entry in servers]),
     }
+
+
+def _up(words: list[str]) -> int | None:
+    """How many are up; None where of none anybody knows."""
+    known = [word for word in words if word not in ("unchecked", "unknown")]
+    return known.count("up") if known or not words else None
 
 
 FULL = {

@@ -9,7 +9,7 @@ import pytest
 from apps.core.clock import now
 from apps.observe.numbers import Numbers, Series
 from apps.overflow.flows import Flow, Lane, Point, RegionUse
-from apps.web.drawing.trends import Marker, draw_trend
+from apps.web.drawing.trends import KINDS, Marker, draw_trend
 from apps.web.overview.figures import figures
 from apps.web.overview.incidents import DOWN, Incident, alerts_alone, vanished
 from apps.web.overview.screen import together
@@ -93,7 +93,7 @@ def test_a_number_is_compared_with_an_hour_ago_and_with_nothing_where_nobody_kno
     assert figures(live, unknown, [], replace(QUIET, at=None))[3].value == ""
 
 
-def test_the_hour_is_drawn_with_its_limit_and_marks_and_not_where_nothing_is_known() -> None:
+def test_the_hour_is_drawn_with_its_limit_and_marks_and_with_a_gap_where_nothing_is_known() -> None:
     points = [Point(at, 10.0 + at / 600, 2.0, 0.0) for at in range(0, 3600, 10)]
     drawing = draw_trend(together(points), limit=12.0, markers=[Marker(1800.0, "shop")], prefix="t", sentence="x")
     assert drawing is not None
@@ -101,4 +101,9 @@ def test_the_hour_is_drawn_with_its_limit_and_marks_and_not_where_nothing_is_kno
     assert {"kept", "out", "demand", "limit", "marker"} <= {stroke.kind for stroke in wide.strokes}
     assert {"limit 12/s", "shop", "now"} <= {text.text for text in wide.words}
     unknown = [Point(at, None, None, None) for at in range(0, 3600, 10)]
+    gap = draw_trend(
+        [*points[:100], *unknown[100:200], *points[200:]], limit=12.0, markers=[], prefix="t", sentence="x"
+    )
+    assert gap is not None
+    assert [each.path.count("M") for each in gap.plots[0].strokes if each.kind in KINDS] == [2, 2, 2, 2]
     assert draw_trend(unknown, limit=None, markers=[], prefix="t", sentence="x") is None
