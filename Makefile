@@ -100,7 +100,7 @@ kill: .venv/.stamp ## a dead HAProxy in the demo: make kill NODE=eu-1
 seed: .venv/.stamp ## fill the database: make seed ROUTES=10000 ACCOUNTS=100
 	@$(PY) -m deploy.demo manage seed --routes $(or $(ROUTES),10000) --accounts $(or $(ACCOUNTS),100)
 
-TESTED_WITH := haproxy nginx etcd-server redis-server python3-venv postgresql chromium chromium-headless-shell chromium-driver iproute2 keepalived bird2 bind9 pdns-server pdns-backend-sqlite3 prometheus prometheus-alertmanager
+TESTED_WITH := haproxy nginx libnginx-mod-stream etcd-server redis-server python3-venv postgresql chromium chromium-headless-shell chromium-driver iproute2 keepalived bird2 bind9 pdns-server pdns-backend-sqlite3 prometheus prometheus-alertmanager
 
 quick: .venv/.stamp-tests frontend/static/vendor/.stamp ## while typing, 20 s: what needs neither a process nor a database
 	@$(PY) -m tests.run_suite quick $(ARGS)

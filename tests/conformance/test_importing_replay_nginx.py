@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from apps.accounts.actors import Actor
-from apps.cli.replaying import replayed, told
+from apps.cli.replaying import SIDES, replayed, told
+from apps.importing.contract import Import
+from apps.importing.nginx.reading import read_nginx
 from apps.importing.options import ImportOptions
-from apps.importing.replay.contract import NotReplayable, Replay
+from apps.importing.replay.contract import Replay
+from apps.importing.replay.old_nginx import OldNginx
 
 pytestmark = [pytest.mark.django_db, pytest.mark.processes]
 CORPUS = Path(__file__).resolve().parents[1] / "import" / "nginx"
 BESIDE = {str(path): path.read_text() for path in (CORPUS / "files").iterdir()}
-FILES = [path for path in sorted(CORPUS.glob("*.conf")) if path.stem != "12-streams"]
+FILES = sorted(CORPUS.glob("*.conf"))
 # Of these the report says what differs; all others are answered equally to the last header.
-SOME_DIFFER = {"04-inheritance", "05-redirects", "08-access", "11-behind-a-balancer"}
+SOME_DIFFER = {"04-inheritance", "05-redirects", "08-access", "11-behind-a-balancer", "12-streams"}
 
 
 def replayed_here(operator: Actor, text: str) -> Replay:
@@ -50,9 +54,49 @@ def test_servers_are_sent_the_name_that_proxy_pass_has(operator: Actor) -> None:
     assert not result.different, list(told(result))
 
 
-def test_connections_of_tcp_are_not_replayed(operator: Actor) -> None:
-    with pytest.raises(NotReplayable, match="takes http requests"):
-        replayed_here(operator, (CORPUS / "12-streams.conf").read_text())
+STREAMS = """
+stream {
+    map $ssl_preread_server_name $name { hostnames; a.example a; *.b.example b; default rest; }
+    map $ssl_preread_protocol $all { "" ssh; default $name; }
+    map $ssl_preread_alpn_protocols $alpn { ~\\bacme-tls/1\\b a; default rest; }
+    upstream a { server 10.0.0.1:443; }
+    upstream b { server 10.0.0.2:443; }
+    upstream rest { server 10.0.0.3:443; }
+    upstream ssh { server 10.0.0.4:22; }
+    ssl_preread on;
+    preread_timeout 1s;
+    server { listen 443; proxy_pass $all; }
+    server { listen 444; proxy_pass $alpn; }
+    server { listen 445 ssl; ssl_certificate /x.pem; ssl_certificate_key /x.key; proxy_pass $name; }
+    server { listen 446-447; ssl_preread off; proxy_pass ssh; }
+}
+"""
+
+
+@pytest.mark.slow(reason="clients that say nothing are waited for on both sides")
+def test_connections_of_tcp_reach_the_servers_that_they_reached(operator: Actor) -> None:
+    result = replayed_here(operator, STREAMS)
+    assert result.asked > 40
+    assert not result.unexplained, list(told(result))
+    assert {str(each.request).partition(" ")[2] for each in result.different} == {
+        "TLS for zz.any.b.example",
+        "sends nothing",
+    }
+
+
+@pytest.mark.slow(reason="nginx and HAProxy are asked 20 times")
+def test_a_way_of_connections_that_is_lost_is_a_failure(operator: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The control: a reader that loses a name silently is found out."""
+    text = STREAMS.replace("proxy_pass $all", "proxy_pass $name").replace(
+        "server { listen 444; proxy_pass $alpn; }", ""
+    )
+
+    def losing(text: str, files: Mapping[str, str], options: ImportOptions) -> Import:
+        return read_nginx(text.replace("a.example a; ", ""), files, options)
+
+    monkeypatch.setitem(SIDES, "nginx", (losing, OldNginx))
+    found = {str(each.request) for each in replayed_here(operator, text).unexplained}
+    assert ":443 TLS for a.example" in found
 
 
 def random_file(seed: int) -> str:

@@ -393,55 +393,6 @@ def test_limits_of_clients_say_what_differs() -> None:
     assert verdict_of(found, "limit_req zone=z burst=5 nodelay")[0] is Verdict.DIFFERENT
 
 
-def test_tcp_is_passed_on_by_the_name_that_clients_of_tls_ask_for() -> None:
-    first, second = specs(corpus(CORPUS / "12-streams.conf"), "LoadBalancer")
-    (listener,) = first["listeners"]
-    assert listener["sni_routes"] == [
-        {"hostname": "mail.example.com", "pool": "mail"}, {"hostname": "*.apps.example.com", "pool": "apps"},
-    ]  # fmt: skip
-    assert listener["default_pool"] == "web"
-    assert second["listeners"][0]["default_pool"] == "postgres"
-
-
-STREAM = "stream {{ map ${0} $to {{ {1} }} server {{ listen 443; ssl_preread on; proxy_pass $to; }} }}"
-
-
-@pytest.mark.parametrize(
-    ("variable", "entries", "expected"),
-    [
-        ("ssl_preread_protocol", 'default web:443; "" ssh:22;', ({("protocol", "tls"): "web-443"}, "ssh-22")),
-        ("ssl_preread_protocol", '"TLSv1.2" web:443; "TLSv1.3" web:443; default ssh:22;',
-         ({("protocol", "tls"): "web-443"}, "ssh-22")),
-        ("ssl_preread_protocol", "~^TLSv1 web:443;", ({("protocol", "tls"): "web-443"}, None)),
-        ("ssl_preread_protocol", 'default web:443; "" web:443;', ({}, "web-443")),
-        ("ssl_preread_alpn_protocols", r'"~\bacme-tls/1\b" acme:443; h2 two:443; default web:443;',
-         ({("alpn", "acme-tls/1"): "acme-443", ("alpn", "h2"): "two-443"}, "web-443")),
-    ],
-)  # fmt: skip
-def test_a_stream_that_protocols_share_leads_each_to_its_pool(
-    variable: str, entries: str, expected: tuple[dict[tuple[str, str], str], str | None]
-) -> None:
-    found = read(STREAM.format(variable, entries))
-    (listener,) = specs(found, "LoadBalancer")[0]["listeners"]
-    routes = [dict(each) for each in listener.get("protocol_routes", [])]
-    pools = {pair: pool for each in routes for pool in [each.pop("pool")] for pair in each.items()}
-    assert (pools, listener.get("default_pool")) == expected
-    assert not [line for line in found.report if line.verdict is Verdict.NOT_POSSIBLE]
-
-
-@pytest.mark.parametrize(
-    ("variable", "entries"),
-    [
-        ("ssl_preread_protocol", '"TLSv1.2" old:443; "TLSv1.3" new:443;'),
-        ("ssl_preread_alpn_protocols", "h2,http/1.1 web:443; default web:443;"),
-        ("remote_addr", "default web:443;"),
-    ],
-)
-def test_what_a_stream_asks_beyond_is_said(variable: str, entries: str) -> None:
-    found = read(STREAM.format(variable, entries))
-    assert [line for line in found.report if line.verdict is Verdict.NOT_POSSIBLE]
-
-
 def test_every_directive_that_nginx_has_gets_one_verdict_wherever_it_stands() -> None:
     for around in ("http {{ {0} }}", "http {{ server {{ {0} }} }}", "http {{ server {{ location / {{ {0} }} }} }}",
                    "stream {{ server {{ {0} }} }}", "{0}"):  # fmt: skip

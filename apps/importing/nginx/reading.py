@@ -54,4 +54,5 @@ def _mark_maps(nginx: Nginx) -> None:
         if any(asks_parts_of_hosts(condition) for condition, _ in nginx.variables.given[name]):
             nginx.ledger.differs(block.line, OTHER_MATCH)
         for each in (block, *(block.block or ())):
-            nginx.ledger.note(each.line, verdict, "" if users else "No directive names its variable.")
+            if nginx.ledger.verdict_of(each.line) is None:
+                nginx.ledger.note(each.line, verdict, "" if users else "No directive names its variable.")

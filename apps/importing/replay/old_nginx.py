@@ -15,10 +15,11 @@ from apps.importing.nginx.text.directives import Directive, value_of
 from apps.importing.nginx.text.tree import Tree
 from apps.importing.nginx.text.words import shown
 from apps.importing.nginx.traffic.locations import modifier_of
-from apps.importing.nginx.traffic.ports import LOOPBACK, endpoint_of
+from apps.importing.nginx.traffic.ports import LOOPBACK, endpoints_of
 from apps.importing.options import ImportOptions
 from apps.importing.replay.contract import Answer, Asked, NotReplayable, Opening, Request
-from apps.importing.replay.programs import run_nginx
+from apps.importing.replay.old_streams import OldStreams
+from apps.importing.replay.programs import nginx_complaint, run_nginx, stream_module
 from apps.importing.verdicts import Ledger, Verdict
 
 KEPT = frozenset(
@@ -45,6 +46,7 @@ ELSEWHERE = re.compile(r"decided by another line|answered alike")
 HEAD = """daemon off;
 master_process off;
 pid {0}/nginx.pid;
+{1}
 events {{}}
 http {{
 access_log off;
@@ -67,6 +69,7 @@ class OldNginx:
         self.ports: dict[int, int] = {}
         self.encrypted: dict[int, bool] = {}
         self._pairs(found)
+        self._streams = OldStreams(list(self._tree.root.each("stream")), self._pools_of)
         self._stubs: Mapping[str, int] = {}
         self._folder = Path()
         self._certificate = Path()
@@ -89,25 +92,38 @@ class OldNginx:
         return list(self._tree.root.each("http")) or [self._tree.root]
 
     def words(self) -> list[str]:
-        """Words of servers and locations."""
+        """Words of servers, locations and maps of tcp."""
         found = [each for server in self._servers for each in server.everything() if each.name in KEPT]
-        return [re.sub(r"\$\w+", "", arg).replace("\\", "") for each in found for arg in each.args]
+        return [
+            *(re.sub(r"\$\w+", "", arg).replace("\\", "") for each in found for arg in each.args),
+            *self._streams.words(),
+        ]
 
     def write(self, stubs: Mapping[str, int], folder: Path, spare: Iterator[int], certificate: Path) -> None:
-        """The file for this machine."""
+        """The file for this machine; without `stream` where nginx has no module for it."""
         self._stubs, self._folder, self._certificate = stubs, folder, certificate
-        lines = [HEAD.format(folder), FOLDERS.format(folder)]
+        requests = "\n".join([*self._requests(spare), "}", ""])
+        connections = "\n".join([*self._streams.lines(stubs, spare, certificate), ""])
+        path = folder / "old.conf"
+        path.write_text(HEAD.format(folder, stream_module()) + requests + connections)
+        if self._streams.ports and nginx_complaint(path, folder):
+            path.write_text(HEAD.format(folder, "") + requests)
+        else:
+            self.ports, self.encrypted = self._streams.ports | self.ports, self._streams.encrypted | self.encrypted
+        if not self.ports:
+            raise NotReplayable("No server of this file takes connections at a port.")
+
+    def _requests(self, spare: Iterator[int]) -> Iterator[str]:
+        """What takes requests."""
+        yield FOLDERS.format(self._folder)
         for http in self._https:
             for each in http.block or ():
                 if each.name == "server":
-                    lines += self._server(each, spare)
+                    yield from self._server(each, spare)
                 elif each.name == "upstream":
-                    lines.append(self._upstream(each))
+                    yield self._upstream(each)
                 elif each.name in KEPT and each.name not in ("root", "server"):
-                    lines += self._directive(each)
-        if not self.ports:
-            raise NotReplayable("No server of this file takes http requests at a port.")
-        (folder / "old.conf").write_text("\n".join([*lines, "}"]) + "\n")
+                    yield from self._directive(each)
 
     @contextmanager
     def running(self, folder: Path) -> Iterator[None]:
@@ -118,18 +134,18 @@ class OldNginx:
     def _server(self, server: Directive, spare: Iterator[int]) -> Iterator[str]:
         yield "server {"
         for each in list(server.each("listen")) or [Directive("listen", ("80",), server.line)]:
-            found = endpoint_of(value_of(each))
-            if found is None or found[0].startswith(LOOPBACK):
+            found, numbers = endpoints_of(value_of(each))
+            if found.startswith(LOOPBACK):
                 continue
             if "proxy_protocol" in each.args or server.inherited("ssl_verify_client") is not None:
                 raise NotReplayable("Clients would have to speak the PROXY protocol or show certificates.")
-            port = found[1]
-            self.ports.setdefault(port, next(spare))
             tls = "ssl" in each.args or value_of(server.last("ssl")) == "on"
-            self.encrypted[port] = self.encrypted.get(port, False) or tls
             words = [word for word in ("ssl", "default_server") if word in each.args or (word == "ssl" and tls)]
-            address = f"[::1]:{self.ports[port]}" if ":" in found[0] else f"127.0.0.1:{self.ports[port]}"
-            yield f"listen {' '.join([address, *words])};"
+            for port in numbers:
+                self.ports.setdefault(port, next(spare))
+                self.encrypted[port] = self.encrypted.get(port, False) or tls
+                address = f"[::1]:{self.ports[port]}" if ":" in found else f"127.0.0.1:{self.ports[port]}"
+                yield f"listen {' '.join([address, *words])};"
         if any(self.encrypted.values()):
             yield f"ssl_certificate {self._certificate};\nssl_certificate_key {self._certificate};"
         for each in server.block or ():
@@ -194,7 +210,7 @@ class OldNginx:
         yield shown("proxy_set_header", ("Host", target)) + ";"
 
     def _pools_of(self, each: Directive) -> list[str]:
-        return self._pool_at.get((each.line.file, each.line.number, each.line.text), [])
+        return self._pool_at.get(_key(each), [])
 
     def _upstream(self, each: Directive) -> str:
         pools = self._pools_of(each)
@@ -203,10 +219,10 @@ class OldNginx:
     def lines(self, request: Asked, before: Answer, after: Answer) -> tuple[int, ...]:
         """Lines of the servers of the port, at locations of the path, that make such a difference."""
         if isinstance(request, Opening):
-            return ()  # ports of tcp are not asked
+            asking = ((each, _key(each)) for each in self._streams.asked(request))
+            return tuple({each.line.number: None for each, key in asking if key in self._said})
         path = request.path.partition("?")[0]
-        keys = ((each, (each.line.file, each.line.number, each.line.text)) for each in self._asked(request, path))
-        asked = [(each, self._said[key]) for each, key in keys if key in self._said]
+        asked = [(each, self._said[_key(each)]) for each in self._asked(request, path) if _key(each) in self._said]
         found: dict[int, None] = {}
         differences = before.differences(after)
         deciding = [each for each in differences if each.startswith(("status:", "pool:"))]
@@ -242,9 +258,13 @@ class OldNginx:
         return next(said, next(iter(listening), None))
 
 
+def _key(each: Directive) -> tuple[str, int, str]:
+    """What a line of the report says it of."""
+    return each.line.file, each.line.number, each.line.text
+
+
 def _ports_of(server: Directive) -> set[int]:
-    found = [endpoint_of(value_of(each)) for each in server.each("listen")]
-    return {each[1] for each in found if each is not None} or {80}
+    return {port for each in server.each("listen") for port in endpoints_of(value_of(each))[1]} or {80}
 
 
 def _may_take(block: Directive, path: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -42,16 +43,35 @@ def _haproxy(config: Path) -> list[str]:
 @contextmanager
 def run_nginx(config: Path, folder: Path) -> Iterator[None]:
     """nginx with this file, in the foreground. Raises NotReplayable where it does not take it."""
-    command = ["nginx", "-p", str(folder), "-c", str(config), "-e", str(folder / "nginx-error.log")]
+    if complaint := nginx_complaint(config, folder):
+        raise NotReplayable(f"nginx does not take {config.name}: {complaint}")
+    with _running(_nginx(config, folder), folder / "nginx.log"):
+        yield
+
+
+def nginx_complaint(config: Path, folder: Path) -> str:
+    """Why nginx does not take this file; empty if it does. Raises NotReplayable where there is no nginx."""
+    checked = _ask_nginx([*_nginx(config, folder), "-t"])
+    alerts = [line for line in checked.stderr.splitlines() if "[emerg]" in line]
+    return "; ".join(alerts[:3]) or "it says nothing" if checked.returncode != 0 else ""
+
+
+def stream_module() -> str:
+    """The line that loads what `stream` needs; empty where nginx was built with it or without."""
+    built = _ask_nginx(["nginx", "-V"]).stderr
+    modules = re.search(r"--modules-path=(\S+)", built)
+    return f"load_module {modules[1]}/ngx_stream_module.so;" if modules and "--with-stream=dynamic" in built else ""
+
+
+def _nginx(config: Path, folder: Path) -> list[str]:
+    return ["nginx", "-p", str(folder), "-c", str(config), "-e", str(folder / "nginx-error.log")]
+
+
+def _ask_nginx(command: list[str]) -> subprocess.CompletedProcess[str]:
     try:
-        checked = subprocess.run([*command, "-t"], capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
     except FileNotFoundError as error:
         raise NotReplayable("nginx is not installed here.") from error
-    if checked.returncode != 0:
-        alerts = [line for line in checked.stderr.splitlines() if "[emerg]" in line]
-        raise NotReplayable(f"nginx does not take {config.name}: {'; '.join(alerts[:3])}")
-    with _running(command, folder / "nginx.log"):
-        yield
 
 
 @contextmanager

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from apps.importing.logic.formulas import Atoms, Formula, any_of
-from apps.importing.nginx.text.directives import Directive
+from apps.importing.nginx.text.directives import Directive, value_of
 from apps.importing.nginx.traffic.context import Nginx
 from apps.importing.verdicts import Verdict
 
+MOST_PORTS = 256
+_PORTS = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 ANYWHERE = frozenset({"", "*", "0.0.0.0", "::"})  # noqa: S104 - what a line of the old file says
 LOOPBACK = ("127.", "::1", "localhost")
 FLAGS = frozenset({"ssl", "http2", "default_server", "default", "proxy_protocol"})
@@ -87,11 +90,11 @@ def _listens(nginx: Nginx, server: Directive) -> Iterator[Listen]:
     if not said:
         yield Listen(server, "", 80, frozenset())
     for each in said:
-        found = endpoint_of(each.args[0] if each.args else "")
-        if found is None:
-            nginx.ledger.impossible(each.line, "Listeners have ports; a socket of the machine, or a range, is none.")
+        address, numbers = endpoints_of(value_of(each))
+        if not numbers:
+            why = f"Listeners have ports, {MOST_PORTS} of a range; a socket of the machine is none."
+            nginx.ledger.impossible(each.line, why)
             continue
-        address, number = found
         if address.startswith(LOOPBACK):
             nginx.ledger.impossible(each.line, ONLY_HERE)
             continue
@@ -99,19 +102,20 @@ def _listens(nginx: Nginx, server: Directive) -> Iterator[Listen]:
         _options(nginx, each)
         words = frozenset(each.args[1:])
         # QUIC is never without TLS.
-        yield Listen(each, address, number, words | {"ssl"} if words & QUIC else words)
+        yield from (Listen(each, address, at, words | {"ssl"} if words & QUIC else words) for at in numbers)
 
 
-def endpoint_of(text: str) -> tuple[str, int] | None:
-    """Address and port of `listen`; None for what is no port."""
+def endpoints_of(text: str) -> tuple[str, range]:
+    """Address and ports of `listen`; none for what is no port, or for more than a listener may be made of."""
     if text.startswith("unix:"):
-        return None
-    if text.isdecimal():
-        return ("", int(text)) if 0 < int(text) <= 65535 else None
-    address, mark, port = text.rpartition(":")
-    if not mark or text.endswith("]"):
-        return text.strip("[]"), 80
-    return (address.strip("[]"), int(port)) if port.isdecimal() and 0 < int(port) <= 65535 else None
+        return "", range(0)
+    address, mark, numbers = text.rpartition(":")
+    if text.endswith("]") or not (mark or _PORTS.fullmatch(text)):
+        address, numbers = text, "80"
+    found = _PORTS.fullmatch(numbers)
+    ports = range(int(found[1]), int(found[2] or found[1]) + 1) if found else range(0)
+    right = ports.start > 0 and ports.stop <= 65536 and len(ports) <= MOST_PORTS
+    return address.strip("[]"), ports if right else range(0)
 
 
 def _options(nginx: Nginx, each: Directive) -> None:

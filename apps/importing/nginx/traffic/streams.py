@@ -13,8 +13,10 @@ from apps.importing.nginx.text.units import time_of
 from apps.importing.nginx.traffic.context import Nginx
 from apps.importing.nginx.traffic.listeners import add_tls
 from apps.importing.nginx.traffic.ports import Port, ports_of
-from apps.importing.nginx.traffic.prereads import BY_FIRST_BYTES, read_preread
+from apps.importing.nginx.traffic.prereads import BY_FIRST_BYTES, ENDED, READ, Prereads
 from apps.importing.verdicts import Verdict
+
+SILENT = "Clients that send nothing go to the default pool after five seconds; nginx closes their connections."
 
 
 def read_streams(nginx: Nginx, stream: Directive) -> None:
@@ -24,6 +26,8 @@ def read_streams(nginx: Nginx, stream: Directive) -> None:
         passing = server.last("proxy_pass")
         if not ports or passing is None:
             why = "It takes no connections of TCP, or passes them to nobody."
+            for each in server.each("return"):
+                nginx.ledger.impossible(each.line, "Listeners of tcp say nothing themselves; put a server behind.")
             for each in (server, *server.everything()):
                 nginx.ledger.note(each.line, Verdict.DEAD, why)
             continue
@@ -33,9 +37,7 @@ def read_streams(nginx: Nginx, stream: Directive) -> None:
 def _server(nginx: Nginx, server: Directive, ports: list[Port], passing: Directive) -> None:
     ledger = nginx.ledger
     ledger.mapped(server.line)
-    for each in server.all_inherited("ssl_preread"):
-        ledger.mapped(each.line)
-    pools = _pools(nginx, server, passing)
+    pools = _pools(nginx, server, passing, ends_tls=ports[0].has("ssl"))
     if not pools:
         return
     name = nginx.context.name("LoadBalancer", f"nginx-tcp-{ports[0].number}")
@@ -43,7 +45,7 @@ def _server(nginx: Nginx, server: Directive, ports: list[Port], passing: Directi
     listeners = [_listener(nginx, server, port) | said | pools for port in ports]
     nginx.made.load_balancers[name] = {"fleets": list(nginx.context.options.fleets), "listeners": listeners}
     for each in (server, passing, *server.each("listen")):
-        ledger.belongs(each.line, f"LoadBalancer {name}")
+        ledger.mapped(each.line, f"LoadBalancer {name}")
 
 
 def _access(nginx: Nginx, server: Directive) -> dict[str, Any]:
@@ -73,19 +75,23 @@ def _listener(nginx: Nginx, server: Directive, port: Port) -> dict[str, Any]:
     return spec
 
 
-def _pools(nginx: Nginx, server: Directive, passing: Directive) -> dict[str, Any]:
+def _pools(nginx: Nginx, server: Directive, passing: Directive, *, ends_tls: bool) -> dict[str, Any]:
     """The fields of a listener that name pools; none where they cannot be said."""
-    text = value_of(passing)
+    text, reading = value_of(passing), server.inherited("ssl_preread")
+    if reading is not None:
+        nginx.ledger.mapped(reading.line)
     if not text.startswith("$"):
         return {"default_pool": _pool(nginx, server, passing, text)}
-    block = nginx.variables.lines.get(text[1:])
-    found = read_preread(block, nginx.ledger) if block is not None else None
+    known = ENDED if ends_tls else READ if value_of(reading) == "on" else ()
+    found = Prereads(nginx.variables.lines, known, nginx.ledger).read(text)
     if found is None:
         nginx.ledger.impossible(passing.line, BY_FIRST_BYTES)
         return {}
     names = [{"hostname": each, "pool": _pool(nginx, server, *way)} for each, way in found.names.items()]
     protocols = [{kind: said, "pool": _pool(nginx, server, *way)} for (kind, said), way in found.protocols.items()]
     default = _pool(nginx, server, *found.default) if found.default else None
+    if reading is not None and default and (names or protocols):
+        nginx.ledger.differs(reading.line, SILENT)
     said = {"sni_routes": names, "protocol_routes": protocols, "default_pool": default}
     return {name: value for name, value in said.items() if value}
 
