@@ -57,6 +57,8 @@ NOT_COMPARED = frozenset(
 # What is decided by time, by files of machines or by TLS of servers is taken out of both sides.
 OF_POOLS = ("health_check", "agent_check", "outlier_ejection", "server_tls", "proxy_protocol", "http_version",
             "slow_start_ms", "persistence")  # fmt: skip
+# Versions and ciphers are what a program and a client agree upon, as each was built.
+_TLS = re.compile(r"TLSv1\.[0-3]|\b(?:TLS|ECDHE|DHE|AES)[A-Z0-9]*(?:[_-][A-Z0-9]+){2,}")
 Compile = Callable[[list[dict[str, Any]]], tuple[Bundle, Mapping[str, str]]]
 """Documents as the bundle of a fleet, and the names of pools by their ids."""
 _Listener = tuple[str, dict[str, Any]]
@@ -226,7 +228,7 @@ def _answer(request: Request, response: http.client.HTTPResponse, body: bytes, *
         location,
         seen["path"],
         {name: value for name, value in headers.items() if name not in NOT_COMPARED} if pool else {},
-        {name: value for name, value in seen["headers"].items() if name not in NOT_COMPARED},
+        {name: _TLS.sub("(TLS)", value) for name, value in seen["headers"].items() if name not in NOT_COMPARED},
     )
 
 
