@@ -49,7 +49,7 @@ def listens(address: str, port: int) -> bool:
         (socket.AF_INET6, "::", "tcp6") if ":" in address else (socket.AF_INET, "0.0.0.0", "tcp")  # noqa: S104
     )
     here = {socket.inet_pton(family, each) for each in (address, anywhere)}
-    with Path("/proc/net", name).open() as table:
+    with Path("/proc/self/net", name).open() as table:
         next(table)
         rows = (line.split(None, 4) for line in table)
         ends = (row[1].split(":") for row in itertools.takewhile(lambda row: row[3] == _LISTENS, rows))
