@@ -8,6 +8,7 @@ from pathlib import Path
 from apps.agent.bodies import Manifest
 from apps.agent.errors import Malformed
 from apps.agent.node import Node
+from apps.agent.process.sockets import listening
 from apps.agent.release import nodecfg
 from apps.agent.release.confirm import ask, rounds
 
@@ -69,10 +70,11 @@ def _entries(node: Node, path: str) -> set[str]:
 
 def _ports(node: Node, live: Path, manifest: Manifest) -> list[str]:
     words = []
+    there = listening() if any(bind.protocol == "tcp" for bind in manifest.binds) else None
     for bind in manifest.binds:
         address, port = nodecfg.endpoint(node.settings, bind)
         for _ in range(rounds(bind, 8)):
-            answer = ask(node.settings, manifest, bind, node.probe_secret, live)
+            answer = ask(node.settings, manifest, bind, node.probe_secret, live, there)
             if answer.problem:
                 words.append(f"{bind.listener_id}: {answer.problem} on {nodecfg.written(address, port)}")
                 break

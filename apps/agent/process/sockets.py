@@ -5,9 +5,12 @@ from __future__ import annotations
 import itertools
 import socket
 import struct
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 _LISTENS = "0A"
+Ends = AbstractSet[tuple[bytes, int]]
+"""Addresses as bytes, each with a port."""
 
 
 def ask(path: Path, command: str, timeout: float = 3.0, *, half_close: bool = False, most: int = 0) -> str:
@@ -40,20 +43,25 @@ def is_here(address: str) -> bool:
         return bool(trial.getsockname()[0] == address)
 
 
-def listens(address: str, port: int) -> bool:
-    """Whether a socket of this machine's network accepts connections there; raises OSError where nobody can tell.
+def listening() -> Ends:
+    """Where sockets of this machine's network accept connections; raises OSError where nobody can tell.
 
-    Sockets that listen stand before all others in the kernel's table, which may have a hundred thousand of them.
+    Those that listen stand before all others in the kernel's table, which may have a hundred thousand of them.
     """
-    family, anywhere, name = (
-        (socket.AF_INET6, "::", "tcp6") if ":" in address else (socket.AF_INET, "0.0.0.0", "tcp")  # noqa: S104
-    )
-    here = {socket.inet_pton(family, each) for each in (address, anywhere)}
-    with Path("/proc/self/net", name).open() as table:
-        next(table)
-        rows = (line.split(None, 4) for line in table)
-        ends = (row[1].split(":") for row in itertools.takewhile(lambda row: row[3] == _LISTENS, rows))
-        return any(int(number, 16) == port and _packed(written) in here for written, number in ends)
+    found: set[tuple[bytes, int]] = set()
+    for path in filter(Path.exists, (Path("/proc/self/net/tcp"), Path("/proc/self/net/tcp6"))):
+        with path.open() as table:
+            next(table)
+            rows = (line.split(None, 4) for line in table)
+            ends = (row[1].split(":") for row in itertools.takewhile(lambda row: row[3] == _LISTENS, rows))
+            found.update((_packed(address), int(port, 16)) for address, port in ends)
+    return found
+
+
+def listens(address: str, port: int, there: Ends) -> bool:
+    """Whether one of these sockets takes connections to the address."""
+    family, anywhere = (socket.AF_INET6, "::") if ":" in address else (socket.AF_INET, "0.0.0.0")  # noqa: S104
+    return any((socket.inet_pton(family, each), port) in there for each in (address, anywhere))
 
 
 def _packed(written: str) -> bytes:

@@ -11,6 +11,7 @@ from apps.agent.check.load_time import load_seconds
 from apps.agent.check.sandbox import failure_from
 from apps.agent.errors import Refusal, Unavailable
 from apps.agent.process.proxy import Proxy
+from apps.agent.process.sockets import Ends
 from apps.agent.release import nodecfg, probes
 from apps.agent.settings import Settings
 
@@ -72,13 +73,15 @@ def rounds(bind: Bind, http: int) -> int:
     return 1 if bind.protocol == "tcp" else http
 
 
-def ask(settings: Settings, manifest: Manifest, bind: Bind, secret: str, release: Path) -> probes.Answer:
+def ask(
+    settings: Settings, manifest: Manifest, bind: Bind, secret: str, release: Path, there: Ends | None = None
+) -> probes.Answer:
     """Ask one listener of this node. Where its address moves another node might answer, so it is asked privately.
 
     A tcp listener with such an address is confirmed by the worker that came up with it.
     """
     if not manifest.moves(bind):
-        return probes.probe(bind, *nodecfg.endpoint(settings, bind), secret, release)
+        return probes.probe(bind, *nodecfg.endpoint(settings, bind), secret, release, there=there)
     if bind.protocol == "tcp":
         return probes.Answer()
     return probes.ask_privately(nodecfg.private_socket(settings, bind), secret)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from apps.agent.bodies import Bind
-from apps.agent.process.sockets import listens
+from apps.agent.process.sockets import Ends, listening, listens
 from apps.agent.release.nodecfg import Endpoint
 from apps.agent.static_ips.health_watchdog import listener_identity
 
@@ -53,15 +53,19 @@ def server_name(release: Path, bind: Bind) -> str:
     return names[0].replace("*", "spillway-probe", 1) if names else ""
 
 
-def probe(bind: Bind, address: str, port: int, secret: str, release: Path, timeout: float = 1.0) -> Answer:
+def probe(
+    bind: Bind, address: str, port: int, secret: str, release: Path, timeout: float = 1.0, there: Ends | None = None
+) -> Answer:
     """Ask one listener: http and https by the probe path.
 
-    Of a tcp listener the kernel is asked: a connection would go on to a server, which would count it as a client.
+    Of a tcp listener the kernel is asked, unless the caller did: `there`. A connection would go on to a server, which
+    would count it as a client.
     """
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)  # noqa: S104 — the wildcard is asked on loopback
     try:
         if bind.protocol == "tcp":
-            return Answer() if listens(address, port) else Answer(problem="nothing listens", silent=True)
+            there = listening() if there is None else there
+            return Answer() if listens(address, port, there) else Answer(problem="nothing listens", silent=True)
         name = server_name(release, bind) if bind.protocol == "https" else ""
         return _http(bind.protocol, host, port, secret, name, timeout)
     except (OSError, http.client.HTTPException) as error:
