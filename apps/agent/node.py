@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import subprocess
 import threading
 import time
@@ -22,6 +23,7 @@ from apps.agent.names.resolver import Resolver
 from apps.agent.process import counters
 from apps.agent.process.changes import Changes
 from apps.agent.process.proxy import Proxy
+from apps.agent.process.totals import Totals
 from apps.agent.release import nodecfg, state_file
 from apps.agent.release.health import servers_in
 from apps.agent.release.nodecfg import Surroundings
@@ -32,6 +34,7 @@ from apps.agent.settings import Settings
 from apps.agent.static_ips.addresses import Addresses
 
 ALL = Safeguards()
+CLOSELY_S, LATE_S = 0.05, 3.0
 
 
 class Node:
@@ -50,6 +53,8 @@ class Node:
         self.addresses = Addresses(settings, self.releases.live_link)
         self.resolver = Resolver(settings, self.releases.live_link, events, safeguards.names)
         self.tickets = Tickets(settings)
+        self._counting = threading.Lock()
+        self._totals = Totals()
         self.changes = Changes()
         self.switching = threading.RLock()
         self.drift: tuple[str, ...] = ()
@@ -101,7 +106,44 @@ class Node:
 
     def samples(self) -> dict[str, Any]:
         """GET /v1/samples; raises OSError when no worker answers."""
-        return counters.read(self.proxy, self._why_unresolved)
+        with self._counting:
+            text = self.proxy.worker(counters.COMMAND, timeout=10.0)
+            return self._totals.add(counters.read(text, self._why_unresolved))
+
+    @contextlib.contextmanager
+    def counting_closely(self) -> Iterator[None]:
+        """Read the counters often while workers change and a moment after: what a worker counts unread is lost."""
+        changed = threading.Event()
+        threading.Thread(target=self._count_closely, args=(changed,), daemon=True).start()
+        try:
+            yield
+        finally:
+            changed.set()
+
+    def _count_closely(self, changed: threading.Event) -> None:
+        until = math.inf
+        while (began := time.monotonic()) < until:
+            seen = changed.is_set()
+            try:
+                self.samples()
+            except OSError:
+                seen = False
+            with self._counting:
+                left = [worker for worker in self._totals.leaving if not self._count_late(worker)]
+                self._totals.forget(left)
+            if seen:
+                until = min(until, began + (LATE_S if self._totals.leaving else 0))
+            time.sleep(max(CLOSELY_S, 4 * (time.monotonic() - began)))  # a fifth of a core at most
+
+    def _count_late(self, worker: str) -> bool:
+        """Count what a leaving worker still does; False when it has left."""
+        try:
+            text = self.proxy.leaving_worker(int(worker.partition("-")[0]), counters.COMMAND)
+        except ProcessLookupError:
+            return False
+        except OSError:  # the master reads its configuration anew
+            return True
+        return self._totals.add_late(worker, counters.read(text, probes=self._totals.leaving[worker].probes))
 
     def reading(self, since: str) -> dict[str, Any]:
         """GET /v1/reading: both of the above, less what the reader of the answer `since` knows.

@@ -47,11 +47,12 @@ def reload(node: Node, release: Path, manifest: Manifest, generation: int) -> No
     offset = node.proxy.log_end()
     _hand_on_health(node, release)
     node.log.before_reload()
-    node.proxy.reload_or_start(release, node.settings.confirm_timeout + load_seconds(release))
-    node.last_reload = time.monotonic()
-    node.leaving = set()
-    wanted = Wanted(release, manifest, generation, node.probe_secret)
-    node.guards.confirm(node.settings, node.proxy, wanted, offset)
+    with node.counting_closely():
+        node.proxy.reload_or_start(release, node.settings.confirm_timeout + load_seconds(release))
+        node.last_reload = time.monotonic()
+        node.leaving = set()
+        wanted = Wanted(release, manifest, generation, node.probe_secret)
+        node.guards.confirm(node.settings, node.proxy, wanted, offset)
     node.addresses.switched(manifest, identity, node.probe_secret)
     node.addresses.bring(release, manifest)
 

@@ -39,28 +39,30 @@ def resident_mb() -> float:
 
 def samples(counts: list[int], at: float) -> dict[str, Any]:
     """What an agent reads of its HAProxy."""
-    from apps.agent.process.counters import _nothing
+    from apps.agent.process.counters import nothing
 
-    rows = [{**_nothing("route", f"route-{number}"), "requests": count} for number, count in enumerate(counts)]
-    return {"epoch": "1", "read_at": at, "rows": rows, "latency_buckets": {}}
+    rows = [{**nothing("route", f"route-{number}"), "requests": count} for number, count in enumerate(counts)]
+    return {"epoch": "7-1", "read_at": at, "probes": {}, "rows": rows, "latency_buckets": {}}
 
 
 def measure(routes: int) -> dict[str, float]:
     """Processor time, bytes and memory with so many routes."""
     from apps.agent.process.changes import Changes
+    from apps.agent.process.totals import Totals
     from apps.drivers.proxy.agent import _rows, read_counter_reading
     from apps.observe.collect.buckets import Gatherer
     from apps.observe.collect.readings import sound
 
     gc.collect()
     empty, counts, told, gatherer = resident_mb(), [0] * routes, Changes(), Gatherer(1)
+    totals = Totals()
     token, spent = "", {"agent": [0.0], "collector": [0.0], "bytes": [0.0]}
     for each in range(ROUNDS + 1):
         for number in range(each, routes, SHARE):
             counts[number] += 1
         found = samples(counts, 2.0 * each)
         moments = [time.process_time()]
-        text = json.dumps(told.tell(token, {"clock": 0.0}, found)).encode()
+        text = json.dumps(told.tell(token, {"clock": 0.0}, totals.add(found))).encode()
         moments.append(time.process_time())
         answer = json.loads(text)
         token, rows = answer["token"], _rows(answer["samples"])

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import cast
+from dataclasses import replace
 
 import pytest
 
 from apps.agent.process import counters
-from apps.agent.process.proxy import Proxy
 from apps.compiler.bundle import Bundle
 from apps.compiler.compile import Compilation, compile_snapshot
 from apps.compiler.model.access import ConnectionAccess, NetworkList
@@ -56,17 +54,6 @@ def compiled(port: int, lists: tuple[NetworkList, ...]) -> Compilation[Bundle]:
     pools = (pool(1, servers=(web,)), pool(2, servers=(raw,), protocol=Protocol.TCP))
     served = replace(front(route(1), listeners=listeners), network_lists=lists)
     return compile_snapshot(snapshot(served, pools=pools, local_development=True))
-
-
-@dataclass(frozen=True)
-class Worker:
-    """The HAProxy as the agent asks it."""
-
-    proxy: RenderedProxy
-
-    def worker(self, command: str, timeout: float) -> str:  # noqa: ARG002 - as the real one
-        """What it prints."""
-        return self.proxy.command(command)
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +117,7 @@ def test_whoever_is_closed_out_does_not_count_as_a_connection(proxy: RenderedPro
 
 def test_every_connection_that_is_closed_is_counted(proxy: RenderedProxy) -> None:
     def rejected() -> int:
-        rows = counters.read(cast("Proxy", Worker(proxy)), lambda _pool, _server: "")["rows"]
+        rows = counters.read(proxy.command(counters.COMMAND))["rows"]
         found = {row["object_id"]: row["connections"] for row in rows if row["kind"] == "rejected"}
         return int(found.get(f"lst-{CLOSED}", 0))
 

@@ -209,3 +209,19 @@ def test_a_planned_route_is_served_without_a_reload_and_after_one() -> None:
         assert node.get("new.example")[0] == 200
         assert node.push(two, 3)["reloads"] == 2
         assert node.get("new.example")[0] == 200
+
+
+def test_reloads_lose_no_request_and_count_none_twice() -> None:
+    with two_servers() as (well, _), inside() as node:
+        told = 0
+        for generation in range(1, 6):
+            node.push(compiled(node.port, at(well, 1), more=generation), generation)
+            told += sum(node.get()[0] == 200 for _ in range(7))
+        samples = node.node.samples()
+        counted = {row["object_id"]: row["requests"] for row in samples["rows"]}
+        assert told == 35
+        assert {name: counted[name] for name in ("lst-1", "route-1", "pool-1")} == dict.fromkeys(
+            ("lst-1", "route-1", "pool-1"), 35
+        )
+        node.push(compiled(node.port, at(well, 1)), 6)
+        assert node.node.samples()["epoch"] == samples["epoch"]

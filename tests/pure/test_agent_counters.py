@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from apps.agent.process import counters
-from apps.agent.process.proxy import Proxy
 
 PRINTED = """Pid: 7
 Start_time_sec: 100
@@ -21,21 +20,13 @@ pool-1,BACKEND,30,30,30,0,1,UP,,
 """
 
 
-class Printed:
-    """A worker that prints what a real one once did."""
-
-    def worker(self, command: str, timeout: float) -> str:  # noqa: ARG002 - as the real one
-        """The answers of every command, one after the other."""
-        return PRINTED
-
-
 def rows() -> dict[str, dict[str, Any]]:
-    reading = counters.read(cast("Proxy", Printed()), lambda _pool, _server: "")
+    reading = counters.read(PRINTED)
     return {row["object_id"]: row for row in reading["rows"] if row["kind"] != "rejected"}
 
 
 def test_connections_that_a_listener_closed_at_once_have_a_row_of_their_own() -> None:
-    reading = counters.read(cast("Proxy", Printed()), lambda _pool, _server: "")
+    reading = counters.read(PRINTED)
     found = {row["object_id"]: row["connections"] for row in reading["rows"] if row["kind"] == "rejected"}
     assert found == {"lst-2": 7}
 

@@ -39,19 +39,9 @@ PEERS = """0x6: [21/Nov/2026:07:11:32] id=everywhere disabled=0 flags=0x6811 res
 """
 
 
-class Worker:
-    """Answers every command with one text, as the socket does."""
-
-    def worker(self, command: str, timeout: float) -> str:
-        """HAProxy's answers one after the other."""
-        assert command == counters.COMMAND
-        assert timeout > 0
-        return INFO + STAT + HOSTILE + TABLES + PEERS
-
-
 def reading() -> dict[str, Any]:
     """The sample as it goes to the collector."""
-    return counters.read(Worker(), lambda _pool, _server: "")  # type: ignore[arg-type]  # only `worker` is asked
+    return counters.read(INFO + STAT + HOSTILE + TABLES + PEERS)
 
 
 def test_flows_are_rows_of_their_pool() -> None:

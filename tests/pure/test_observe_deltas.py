@@ -38,6 +38,14 @@ def test_a_new_epoch_counts_from_zero() -> None:
     assert (step.rows[POOL].requests, step.rows[POOL].latency) == (5, {10: 5})
 
 
+def test_of_an_epoch_that_is_resumed_only_what_comes_now_counts() -> None:
+    memory, _ = take(None, read(100, row("backend", "pool-1", 500)))
+    memory, step = take(memory, replace(read(102, row("backend", "pool-1", 505), epoch="two"), resumed=True))
+    assert (step.seconds, step.rows[POOL].requests) == (0.0, 0)
+    _, step = take(memory, replace(read(104, row("backend", "pool-1", 507), epoch="two"), resumed=True))
+    assert (step.seconds, step.rows[POOL].requests) == (2.0, 2)
+
+
 def test_a_row_that_fell_in_the_same_epoch_began_anew() -> None:
     memory, _ = take(None, read(100, row("backend", "pool-1", 500)))
     _, step = take(memory, read(102, row("backend", "pool-1", 4)))

@@ -5,10 +5,8 @@ from __future__ import annotations
 import csv
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
-
-from apps.agent.process.proxy import Proxy
 
 OURS = re.compile(r"(?:lst|pool|srv|lb)-[0-9]+")
 TABLE_ROW = re.compile(r"key=(\S+) .*?(?:gpc0|http_req_cnt)=(\d+)")
@@ -18,34 +16,41 @@ PEER = re.compile(r"id=(node-[0-9]+)\((remote|local)")
 GATE = re.compile(r"to-(rgn-[0-9]+)")
 QUEUE = re.compile(r"queue-[0-9]+")
 UNRESOLVED = "MAINT (resolution)"
-SUMMED = (
-    "requests", "status_2xx", "status_3xx", "status_4xx", "status_5xx", "connections", "connections_now", "queue_now",
-    "bytes_in", "bytes_out", "errors",
+COUNTED = (
+    "requests", "status_2xx", "status_3xx", "status_4xx", "status_5xx", "connections", "bytes_in", "bytes_out",
+    "errors",
 )  # fmt: skip
+SUMMED = (*COUNTED, "connections_now", "queue_now")
 TABLES = ("st_latency", "st_routes", "st_flow", "st_limits")
 COMMAND = ";".join(("show info", "show stat", *(f"show table {table}" for table in TABLES), "show peers"))
 
 
-def read(proxy: Proxy, why_unresolved: Callable[[str, str], str]) -> dict[str, Any]:
-    """GET /v1/samples; raises OSError when no worker answers.
+def read(
+    text: str,
+    why_unresolved: Callable[[str, str], str] = lambda _pool, _server: "",
+    probes: Mapping[str, int] | None = None,
+) -> dict[str, Any]:
+    """What one worker counted since it began, by its answer to COMMAND; its `epoch` is the worker.
 
-    `why_unresolved` is asked about servers without an address: pool, server → why in words.
+    `why_unresolved` is asked about servers without an address: pool, server → why in words. `probes` are those of a
+    worker that leaves, whose tables HAProxy empties.
     """
-    text = proxy.worker(COMMAND, timeout=10.0)
     read_at = time.time()
     info, stat, tables = _split(text.splitlines())
     counted = [(line, found) for line in tables.get("st_routes", []) if (found := TABLE_ROW.search(line))]
-    probes = {found.group(1): int(found.group(2)) for _, found in counted if not found.group(1).startswith("route-")}
+    here = {found.group(1): int(found.group(2)) for _, found in counted if not found.group(1).startswith("route-")}
+    probes = here if probes is None else probes
     shown = list(csv.DictReader(stat))
     rows = [_without_probes(row, probes) for row in map(_row, shown) if row]
     _explain(rows, why_unresolved)
     _add_queues(rows, shown)
     rows += _rejected(shown)
-    rows += [_route_row(line, found) for line, found in counted if found.group(1) not in probes]
+    rows += [_route_row(line, found) for line, found in counted if found.group(1) not in here]
     rows += [_flow_row(found) for line in tables.get("st_flow", []) if (found := TABLE_ROW.search(line))]
     return {
         "epoch": f"{info.get('Pid', '0')}-{info.get('Start_time_sec', '0')}",
         "read_at": read_at,
+        "probes": probes,
         "rows": rows,
         "latency_buckets": _buckets(tables.get("st_latency", [])),
         "admitted": _admitted(tables.get("st_limits", [])),
@@ -112,7 +117,7 @@ def _row(row: dict[str, str]) -> dict[str, Any] | None:
     }
 
 
-def _without_probes(row: dict[str, Any], probes: dict[str, int]) -> dict[str, Any]:
+def _without_probes(row: dict[str, Any], probes: Mapping[str, int]) -> dict[str, Any]:
     """Our own questions to a listener are no traffic: each is a connection, a request and an answer less."""
     if row["kind"] == "frontend":
         for name in ("connections", "requests", "status_2xx"):
@@ -143,12 +148,12 @@ def _rejected(shown: list[dict[str, str]]) -> list[dict[str, Any]]:
     """Connections that a listener closed at once: no request, no line in any log, and no connection that it counts."""
     fronts = [each for each in shown if each["svname"] == "FRONTEND" and OURS.fullmatch(each["pxname"])]
     counted = [(each["pxname"], _number(each, "dcon") + _number(each, "dses")) for each in fronts]
-    return [{**_nothing("rejected", name), "connections": count} for name, count in counted if count]
+    return [{**nothing("rejected", name), "connections": count} for name, count in counted if count]
 
 
 def _flow_row(found: re.Match[str]) -> dict[str, Any]:
     """`key=pool-17/to/rgn-2/rate … gpc0=5`: requests that did not simply stay at home."""
-    zero = _nothing("flow", found.group(1), found.group(1).partition("/")[0])
+    zero = nothing("flow", found.group(1), found.group(1).partition("/")[0])
     return {**zero, "requests": int(found.group(2))}
 
 
@@ -196,7 +201,7 @@ def _distances(shown: list[dict[str, str]]) -> dict[str, int]:
     return found
 
 
-def _nothing(kind: str, object_id: str, parent_id: str = "") -> dict[str, Any]:
+def nothing(kind: str, object_id: str, parent_id: str = "") -> dict[str, Any]:
     """A row in which nothing happened."""
     zero: dict[str, Any] = dict.fromkeys((*SUMMED, "latency_ms"), 0)
     return {"kind": kind, "object_id": object_id, "parent_id": parent_id, **zero, "status": "", "check": ""}
@@ -205,7 +210,7 @@ def _nothing(kind: str, object_id: str, parent_id: str = "") -> dict[str, Any]:
 def _route_row(line: str, found: re.Match[str]) -> dict[str, Any]:
     failed = ROUTE_ERRORS.search(line)
     errors = int(failed.group(1)) if failed else 0
-    return {**_nothing("route", found.group(1)), "requests": int(found.group(2)), "errors": errors}
+    return {**nothing("route", found.group(1)), "requests": int(found.group(2)), "errors": errors}
 
 
 def _buckets(lines: list[str]) -> dict[str, dict[str, int]]:

@@ -309,6 +309,7 @@ def read_counter_reading(
         token=token,
         base=base,
         gone=tuple([(kind, name) for kind, name in found.get("gone", ())]),
+        resumed=found.get("resumed") is True,
     )
 
 

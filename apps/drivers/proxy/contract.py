@@ -178,6 +178,8 @@ class CounterReading:
     `token` is the node's name for this answer. With a `base`, the token of an earlier answer in the same epoch, `rows`
     and `latency_buckets` are only those that differ from it, and `gone` names the rows (kind and object id) that it had
     and that are no more; without one they are all that there are. Everything else is told whole.
+
+    An epoch that is `resumed` did not begin at zero: some of its counts may have been told in another one.
     """
 
     epoch: str
@@ -191,6 +193,7 @@ class CounterReading:
     token: str = ""
     base: str = ""
     gone: tuple[tuple[str, str], ...] = ()
+    resumed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,7 @@ def take(before: Memory | None, reading: CounterReading) -> tuple[Memory, Step]:
     """What happened since `before`, and what to remember for the next time; `before` itself is used up.
 
     1. Without a memory, or after a gap that is too long, only gauges are known: counts and seconds are zero.
-    2. In a new epoch the counters began at zero, so their values are what happened.
+    2. In a new epoch the counters began at zero, so their values are what happened; in one that is resumed as in 1.
     3. In the same epoch a row's counts are differences; a row that fell began anew, and its values count.
     4. A row that is missing is remembered, so that its return is not counted twice.
     5. Changes count from the reading that they name and from no other. Raises UnknownBase.
@@ -121,6 +121,7 @@ def take(before: Memory | None, reading: CounterReading) -> tuple[Memory, Step]:
     if reading.base and (before is None or not same or before.token != reading.base):
         raise UnknownBase(f"the changes are of {reading.base}, which is not what was read last")
     known = before is not None and 0 < reading.read_at - before.read_at <= LONGEST_GAP
+    known = known and (same or not reading.resumed)
     step = Step(reading.read_at - before.read_at if before is not None and known else 0.0)
     there = {} if before is None else before.rows
     memory = before if before is not None and same else Memory(reading.epoch, reading.read_at)

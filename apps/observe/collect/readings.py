@@ -183,6 +183,7 @@ def sound(reading: CounterReading) -> CounterReading:
         token=str(reading.token)[:LONGEST_TOKEN],
         base=reading.base,
         gone=tuple([(kind, name) for kind, name in reading.gone if isinstance(kind, str) and isinstance(name, str)]),
+        resumed=reading.resumed,
     )
 
 
