@@ -21,6 +21,7 @@ from apps.observe.evaluate.conditions import Reason, Type, Verdict
 from apps.observe.live import store as live
 from apps.observe.live.store import LiveNode
 from apps.observe.show import history as observed
+from apps.web.kit.figures import figures_of
 from tests.apps.observe_env import Env, make_env, state
 
 pytestmark = pytest.mark.django_db
@@ -157,6 +158,18 @@ def test_customers_see_neither_foreign_servers_nor_names_of_nodes(env: Env, live
     show(env)
     assert selectors.server_rows(env.globex, env.pools["acme"].pk) == []
     assert {each.node for each in selectors.server_rows(env.acme, env.pools["acme"].pk)} == {"node 1", "node 2"}
+
+
+def test_of_a_route_what_servers_failed_is_counted_and_of_tcp_nothing_is(env: Env, live_redis: str) -> None:
+    route, pool = env.routes["acme"], env.pools["acme"]
+    of_route = Counts(seconds=10, requests=20, errors=5)
+    of_tcp = Counts(seconds=10, requests=20, connections=20)
+    rows = {("route", f"route-{route.pk}"): of_route, ("backend", f"pool-{pool.pk}"): of_tcp}
+    live.write({node.pk: LiveNode(now().timestamp(), rows) for node in env.nodes}, {})
+    found = selectors.route_numbers(env.acme, [route.pk])[route.pk]
+    assert (found.requests_rps, found.errors_rps, found.error_rate) == (8.0, 2.0, 0.25)
+    tcp = selectors.pool_numbers(env.acme, [pool.pk])[pool.pk].numbers
+    assert (tcp.requests_rps, tcp.error_rate, figures_of(tcp).errors) == (8.0, None, "")
 
 
 def test_a_route_at_rest_has_zeros_and_a_foreign_one_nothing(env: Env, live_redis: str) -> None:

@@ -21,6 +21,11 @@ Key = tuple[str, str]  # kind, object id
 RESTING = ("route", "flow", "rejected")
 
 
+def failed_of(kind: str) -> str:
+    """The field that counts answers of 5xx: of a route HAProxy counts no other, and of 5xx only those of servers."""
+    return "errors" if kind == "route" else "status_5xx"
+
+
 @dataclass(slots=True)
 class Counts:
     """What happened on one object in `seconds`, with the last gauges seen; `latency` counts per upper bound in ms."""

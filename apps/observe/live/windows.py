@@ -9,7 +9,7 @@ from datetime import timedelta
 from apps.core.clock import now
 from apps.fleet.selectors import node_regions
 from apps.observe.collect.buckets import SHORT
-from apps.observe.collect.deltas import Counts, Key
+from apps.observe.collect.deltas import Counts, Key, failed_of
 from apps.observe.collect.percentiles import merge, percentile
 from apps.observe.live import store as live
 from apps.observe.live.store import LiveNode
@@ -56,7 +56,7 @@ def numbers_of(windows: Iterable[LiveNode], keys: Collection[Key]) -> Numbers:
     """
     instant = now().timestamp()
     measured = [
-        (max(0.0, instant - window.at), window.rows[key])
+        (max(0.0, instant - window.at), key[0], window.rows[key])
         for window in windows
         for key in keys
         if key in window.rows and window.rows[key].seconds > 0
@@ -64,15 +64,15 @@ def numbers_of(windows: Iterable[LiveNode], keys: Collection[Key]) -> Numbers:
     measured = [part for part in measured if part[0] <= STALE] or measured
     if not measured:
         return Numbers()
-    age = max(age for age, _ in measured)
-    rows = [counts for _, counts in measured]
-    responses = sum(getattr(counts, name) for counts in rows for name in RESPONSES)
-    failed = sum(counts.status_5xx for counts in rows)
+    age = max(part[0] for part in measured)
+    rows = [counts for _, _, counts in measured]
+    answered = sum(_answered(kind, counts) for _, kind, counts in measured)
+    failed = [(getattr(counts, failed_of(kind)), counts.seconds) for _, kind, counts in measured]
     latency = merge(counts.latency for counts in rows)
     return Numbers(
         requests_rps=sum(counts.requests / counts.seconds for counts in rows),
-        errors_rps=sum(counts.status_5xx / counts.seconds for counts in rows),
-        error_rate=failed / responses if responses else None,
+        errors_rps=sum(count / seconds for count, seconds in failed),
+        error_rate=min(1.0, sum(count for count, _ in failed) / answered) if answered else None,
         p50_ms=percentile(latency, 0.50),
         p95_ms=percentile(latency, 0.95),
         connections=sum(counts.connections_now for counts in rows),
@@ -80,3 +80,8 @@ def numbers_of(windows: Iterable[LiveNode], keys: Collection[Key]) -> Numbers:
         age_s=age,
         stale=age > STALE,
     )
+
+
+def _answered(kind: str, counts: Counts) -> int:
+    """Routes count requests and no answers; tcp pools have neither."""
+    return counts.requests if kind == "route" else sum(getattr(counts, name) for name in RESPONSES)

@@ -13,6 +13,7 @@ from django.db.models import F, Max, Q, QuerySet, Sum
 from apps.core.clock import now
 from apps.fleet.selectors import node_regions
 from apps.observe.collect.buckets import HOUR, LONG, SHORT, start_of
+from apps.observe.collect.deltas import failed_of
 from apps.observe.collect.percentiles import from_json, merge, percentile
 from apps.observe.models import Sample
 from apps.observe.numbers import Series
@@ -69,7 +70,7 @@ def read_series(groups: Mapping[str, Collection[str]], kind: str, grid: Grid, *,
     cells: dict[tuple[str, int], _Cell] = defaultdict(_Cell)
     looks: dict[tuple[str, int], set[datetime]] = defaultdict(set)
     rows = _rows(kind, group_of, grid)
-    for at, name, rate, bad, busy, waiting, *buckets in _each(rows) if latency else _summed(rows):
+    for at, name, rate, bad, busy, waiting, *buckets in _each(rows, kind) if latency else _summed(rows, kind):
         point = group_of[name], grid.position(at)
         looks[point].add(at)
         cell = cells[point]
@@ -86,19 +87,20 @@ def read_series(groups: Mapping[str, Collection[str]], kind: str, grid: Grid, *,
     return found
 
 
-def _summed(rows: QuerySet[Sample]) -> Iterable[Any]:
+def _summed(rows: QuerySet[Sample], kind: str) -> Iterable[Any]:
     """Of all nodes together: they need not be read one by one."""
     return rows.values_list("at", "object_id").annotate(
         rate=Sum(F("requests") / F("seconds"), filter=Q(seconds__gt=0)),
-        bad=Sum(F("status_5xx") / F("seconds"), filter=Q(seconds__gt=0)),
+        bad=Sum(F(failed_of(kind)) / F("seconds"), filter=Q(seconds__gt=0)),
         busy=Max("connections_now"),
         waiting=Max("queue_now"),
     )
 
 
-def _each(rows: QuerySet[Sample]) -> Iterable[Any]:
+def _each(rows: QuerySet[Sample], kind: str) -> Iterable[Any]:
     """The same of each node by itself, with how long its requests took."""
-    names = ("at", "object_id", "seconds", "requests", "status_5xx", "connections_now", "queue_now", "latency_buckets")
+    counts = ("requests", failed_of(kind), "connections_now", "queue_now")
+    names = ("at", "object_id", "seconds", *counts, "latency_buckets")
     for at, name, seconds, requests, bad, *rest in rows.values_list(*names):
         rates = (requests / seconds, bad / seconds) if seconds > 0 else (0.0, 0.0)
         yield (at, name, *rates, *rest)

@@ -7,13 +7,13 @@ from typing import Any
 from apps.observe.numbers import Series
 
 
-def traffic_chart(series: Series) -> dict[str, Any]:
-    """Requests and 5xx per second."""
+def traffic_chart(series: Series, failed: str) -> dict[str, Any]:
+    """Requests, and those that failed, per second."""
     return {
         "x": series.x,
         "series": [
             {"label": "Requests", "values": series.requests, "unit": "/s"},
-            {"label": "5xx", "values": series.errors, "unit": "/s"},
+            {"label": failed, "values": series.errors, "unit": "/s"},
         ],
     }
 

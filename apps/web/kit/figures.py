@@ -27,9 +27,6 @@ def figures_of(numbers: Numbers | None) -> Figures:
     if numbers is None or numbers.requests_rps is None:
         return Figures()
     errors = numbers.error_rate
-    if errors is None and numbers.errors_rps is not None and numbers.requests_rps:
-        # Routes count requests and errors, not answers of every kind.
-        errors = min(1.0, numbers.errors_rps / numbers.requests_rps)
     return Figures(
         requests=amount(numbers.requests_rps),
         errors=share(errors),

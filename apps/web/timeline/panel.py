@@ -50,7 +50,9 @@ def timeline_of(
     series = series_of_all(actor, kind, own, minutes=chosen.minutes, points=chosen.points, latency=latency)
     events = tuple(events_of(actor, row, datetime.fromtimestamp(series.x[0], UTC)))
     marks = [event.mark() for event in events]
-    drawn = [("requests", "Requests", "Requests and 5xx per second", traffic_chart(series), series.requests)]
+    failed = "5xx of servers" if kind == "route" else "5xx"
+    said = f"Requests and {failed} per second"
+    drawn = [("requests", "Requests", said, traffic_chart(series, failed), series.requests)]
     if latency:
         drawn.append(
             ("latency", "Latency", "95th percentile of the latency in ms", latency_chart(series), series.p95_ms)
