@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django import template
 
+from apps.observe.numbers import Numbers
 from apps.web.kit import figures
 
 register = template.Library()
@@ -14,6 +15,12 @@ DASH = "–"
 def amount(value: float | None) -> str:
     """A measured amount."""
     return figures.amount(value) or DASH
+
+
+@register.filter
+def age(numbers: Numbers | None) -> str:
+    """How old the numbers are; empty while they are live."""
+    return figures.figures_of(numbers).age
 
 
 @register.filter

@@ -114,6 +114,13 @@ def test_a_node_page_shows_what_is_not_known_as_unknown(env: Env) -> None:
     assert "The features of the build are unknown" in text_of(env, "web:node", older.pk)
 
 
+def test_a_node_that_was_never_seen_has_no_number_of_reloads(env: Env) -> None:
+    never = Node.objects.create(account=env.fleet.account, fleet=env.fleet, name="n3", url="https://10.0.0.3")
+    row = text_of(env, "web:fleets").partition(f'id="node-{never.pk}"')[2].partition("</tr>")[0]
+    assert '<td data-label="Reloads" class="num">–</td>' in row
+    assert "Reloads" not in text_of(env, "web:node", never.pk).partition("Facts")[0]
+
+
 def test_a_rollout_shows_its_nodes_and_the_difference_in_words_and_lines(env: Env) -> None:
     env.change_pool("blue", "source")
     env.reconcile()
