@@ -12,7 +12,8 @@ class Numbers:
 
     Rates are per second, `error_rate` is the share of 5xx among all responses (0–1), `p50_ms` and `p95_ms` are
     interpolated in the latency buckets, `age_s` the seconds since it was measured. `stale` numbers are too old to be
-    shown as live: grey them and show the age.
+    shown as live: grey them and show the age. `partial` ones lack a node that may serve some of it and is silent while
+    others were read: it is at least so much.
     """
 
     requests_rps: float | None = None
@@ -24,6 +25,7 @@ class Numbers:
     queue: int | None = None
     age_s: float | None = None
     stale: bool = True
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)

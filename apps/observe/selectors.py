@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -21,7 +22,7 @@ from apps.observe.collect import consoles, lease
 from apps.observe.collect.buckets import SHORT
 from apps.observe.evaluate.conditions import SEVERITY, Reason, Type, server_word
 from apps.observe.live.store import LiveNode
-from apps.observe.live.windows import STALE, numbers_of, read_windows
+from apps.observe.live.windows import STALE, numbers_of, read_windows, silent
 from apps.observe.models import Condition, NodeReport, Sample
 from apps.observe.numbers import NodeNumbers, Numbers, PoolNumbers, Problem, Series, ServerRow
 from apps.observe.show.history import grid, read_series
@@ -70,9 +71,22 @@ def live_numbers(actor: Actor) -> Numbers:
     if actor.is_operator:
         nodes = list(node_regions())
         keys = [("node", f"node-{pk}") for pk in nodes]
-        return numbers_of(read_windows(keys, nodes).values(), keys)
-    keys = [("backend", f"pool-{pk}") for pk in _own_pools(actor)]
-    return numbers_of(read_windows(keys).values(), keys)
+        windows = read_windows(keys, nodes)
+        return numbers_of(windows.values(), keys, partial=bool(silent(windows)))
+    pools = _own_pools(actor)
+    keys = [("backend", f"pool-{pk}") for pk in pools]
+    windows = read_windows(keys)
+    return numbers_of(windows.values(), keys, partial=bool(_partial("backend", pools, windows)))
+
+
+def _partial(kind: str, ids: Collection[int], windows: Mapping[int, LiveNode]) -> set[int]:
+    """Those of the objects that a silent node may serve; two queries, none while all nodes are read."""
+    if not (nodes := silent(windows)):
+        return set()
+    rows = PREFIXES[kind][1]._default_manager.filter(pk__in=ids)
+    regions = {node_regions()[node] for node in nodes}
+    where = {"backends__region__in": regions} if kind == "backend" else {"load_balancer__fleets__nodes__in": nodes}
+    return set(rows.filter(**where).values_list("pk", flat=True))
 
 
 def has_served(actor: Actor) -> bool:
@@ -133,11 +147,12 @@ def pool_numbers(actor: Actor, pool_ids: Iterable[int]) -> dict[int, PoolNumbers
     verdicts = _verdicts("pool", pools, Type.HEALTHY) if watched else {}
     up = _verdicts("server", [pk for each in servers.values() for pk in each], Type.UP) if watched else {}
     windows = read_windows([("backend", f"pool-{pk}") for pk in pools])
+    partial = _partial("backend", pools, windows)
     found = {}
     for pk in pools:
         verdict = verdicts.get(pk)
         found[pk] = PoolNumbers(
-            numbers=numbers_of(windows.values(), [("backend", f"pool-{pk}")]),
+            numbers=numbers_of(windows.values(), [("backend", f"pool-{pk}")], partial=pk in partial),
             health=HEALTH.get(Reason(verdict.reason), "unknown") if verdict else "unknown",
             message=verdict.message if verdict else "",
             since=verdict.since if verdict else None,
@@ -259,13 +274,15 @@ def _numbers_of_kind(actor: Actor, kind: str, ids: Iterable[int]) -> dict[int, N
     nodes = list(node_regions()) if visible else []
     keys = {pk: (kind, f"{PREFIXES[kind][0]}-{pk}") for pk in visible}
     nodes_own = [("node", f"node-{pk}") for pk in nodes]
-    windows = read_windows([*keys.values(), *nodes_own], nodes).values()
-    everywhere = numbers_of(windows, nodes_own)
+    windows = read_windows([*keys.values(), *nodes_own], nodes)
+    partial = _partial(kind, visible, windows)
+    everywhere = numbers_of(windows.values(), nodes_own)
     quiet = Numbers()
     if everywhere.requests_rps is not None:
         quiet = Numbers(0.0, 0.0, connections=0, queue=0, age_s=everywhere.age_s, stale=everywhere.stale)
-    found = {pk: numbers_of(windows, [key]) for pk, key in keys.items()}
-    return {pk: numbers if numbers.requests_rps is not None else quiet for pk, numbers in found.items()}
+    found = {pk: numbers_of(windows.values(), [key], partial=pk in partial) for pk, key in keys.items()}
+    rests = {pk: replace(quiet, partial=pk in partial) for pk, each in found.items() if each.requests_rps is None}
+    return found | rests
 
 
 def node_numbers(actor: Actor) -> dict[int, NodeNumbers]:

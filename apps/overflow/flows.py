@@ -110,7 +110,10 @@ class PoolUse:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Who is served where at `at`; `at` None means that nothing was measured. `stale` numbers are not live any more."""
+    """Who is served where at `at`; `at` None means that nothing was measured. `stale` numbers are not live any more.
+
+    What silent nodes of the regions in `unread` (names) serve is not in it.
+    """
 
     lanes: tuple[Lane, ...]
     regions: tuple[RegionUse, ...]
@@ -119,6 +122,7 @@ class Flow:
     age_s: float | None
     stale: bool
     pools: tuple[str, ...] = ()  # ids of those that it is of
+    unread: tuple[str, ...] = ()
 
     def served(self) -> dict[tuple[str, str], float]:
         """Requests/s by (region of the clients, region that serves them), what stays at home included."""

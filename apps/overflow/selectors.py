@@ -13,6 +13,7 @@ from apps.compiler.model.shared import LimitKind
 from apps.core.clock import now
 from apps.definitions.models import Pool
 from apps.definitions.sharing import seen_pools
+from apps.fleet.selectors import node_regions
 from apps.observe.show.flows import moved_by_minute, overflowing_since, steps
 from apps.overflow import reasons
 from apps.overflow.facts import Facts, PoolFacts, gather, regions_of
@@ -210,7 +211,9 @@ def _flow(facts: Facts, parts: Sequence[Part], since: Since) -> Flow:
     measured = facts.rates
     refused = sum(use.rejected_rps for use in uses)
     ids = tuple(part.pool_id for part in parts)
-    return Flow(tuple(lanes), tuple(uses), refused, measured.at, measured.age_s, measured.stale, ids)
+    silent = {node_regions().get(node_id) for node_id in measured.silent}
+    unread = tuple(row.name for row in facts.regions.values() if row.pk in silent)
+    return Flow(tuple(lanes), tuple(uses), refused, measured.at, measured.age_s, measured.stale, ids, unread)
 
 
 def _told(facts: Facts, part: Part, since: Since, *, several: bool) -> Part:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -20,7 +21,9 @@ from apps.observe.collect.deltas import Counts
 from apps.observe.evaluate.conditions import Reason, Type, Verdict
 from apps.observe.live import store as live
 from apps.observe.live.store import LiveNode
+from apps.observe.models import NodeReport
 from apps.observe.show import history as observed
+from apps.overflow.selectors import flow_of
 from apps.web.kit.figures import figures_of
 from tests.apps.observe_env import Env, make_env, state
 
@@ -66,6 +69,25 @@ def test_customers_get_the_sum_of_their_own_pools(env: Env, live_redis: str) -> 
     assert selectors.live_numbers(env.acme).requests_rps == 40.0
     assert selectors.live_numbers(env.globex).requests_rps == 20.0
     assert selectors.live_numbers(env.globex).p95_ms == 97.5
+
+
+def test_numbers_that_lack_a_silent_node_are_partial_where_it_may_serve_them(env: Env, live_redis: str) -> None:
+    pools = [env.pools[name].pk for name in ("acme", "globex")]
+
+    def partial() -> tuple[list[bool], bool, list[bool], tuple[str, ...]]:
+        numbers = selectors.pool_numbers(env.operator, pools)
+        overall = [selectors.live_numbers(actor).partial for actor in (env.operator, env.acme, env.globex)]
+        route = selectors.route_numbers(env.globex, [env.routes["globex"].pk])[env.routes["globex"].pk].partial
+        return [numbers[pk].numbers.partial for pk in pools], route, overall, flow_of(env.operator, None).unread
+
+    known, *others = env.nodes
+    show(replace(env, nodes=others))
+    assert partial() == ([False, False], False, [False] * 3, ()), "a node that never ran anything serves nothing"
+    NodeReport.objects.create(node=known, digest="d" * 64)
+    # It stands in eu, where globex has no servers; its route leads through every node.
+    assert partial() == ([True, False], True, [True, True, False], ("eu",))
+    show(env)
+    assert partial() == ([False, False], False, [False] * 3, ())
 
 
 def test_old_numbers_are_stale_and_very_old_ones_are_none(env: Env, live_redis: str) -> None:

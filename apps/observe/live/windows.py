@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 
 from apps.core.clock import now
+from apps.core.requests import asked_once
 from apps.fleet.selectors import node_regions
 from apps.observe.collect.buckets import SHORT
 from apps.observe.collect.deltas import Counts, Key, failed_of
 from apps.observe.collect.percentiles import merge, percentile
 from apps.observe.live import store as live
 from apps.observe.live.store import LiveNode
-from apps.observe.models import Sample
+from apps.observe.models import NodeReport, Sample
 from apps.observe.numbers import Numbers
 from apps.observe.services import counts_of
 
@@ -49,8 +50,18 @@ def _from_buckets(keys: Sequence[Key], node_ids: list[int]) -> dict[int, LiveNod
     return found
 
 
-def numbers_of(windows: Iterable[LiveNode], keys: Collection[Key]) -> Numbers:
-    """The sum of these objects over the nodes that were read lately.
+def silent(windows: Mapping[int, LiveNode]) -> frozenset[int]:
+    """Nodes that ran something when they were read last, and are silent while others are read. One query, if any."""
+    oldest = now().timestamp() - STALE
+    read = {node_id for node_id, window in windows.items() if window.at >= oldest}
+    if not read or not (missing := node_regions().keys() - read):
+        return frozenset()
+    ran = NodeReport.objects.filter(node_id__in=missing).exclude(digest="")
+    return asked_once(("silent", *sorted(missing)), lambda: frozenset(ran.values_list("node_id", flat=True)))
+
+
+def numbers_of(windows: Iterable[LiveNode], keys: Collection[Key], *, partial: bool = False) -> Numbers:
+    """The sum of these objects over the nodes that were read lately; `partial` says that others may serve them too.
 
     Only when there is no such node the last numbers of silent ones are summed: stale, with the age of the oldest.
     """
@@ -79,6 +90,7 @@ def numbers_of(windows: Iterable[LiveNode], keys: Collection[Key]) -> Numbers:
         queue=sum(counts.queue_now for counts in rows),
         age_s=age,
         stale=age > STALE,
+        partial=partial,
     )
 
 

@@ -14,7 +14,7 @@ from apps.fleet.selectors import node_regions
 from apps.observe.collect.buckets import LONG, SHORT, start_of
 from apps.observe.collect.deltas import Counts, Key
 from apps.observe.live import store as live
-from apps.observe.live.windows import FORGOTTEN, STALE, read_windows
+from apps.observe.live.windows import FORGOTTEN, STALE, read_windows, silent
 from apps.observe.models import Sample
 
 # Short buckets are pruned sooner than minutes; older questions are answered from those.
@@ -42,6 +42,7 @@ class Rates:
     """Requests/s by node: served by pools (guests included), and flows; `connections` are under way now.
 
     `at` is None when nothing was measured; numbers older than ten seconds are `stale` unless the past was asked for.
+    What the `silent` nodes serve is not in it.
     """
 
     at: datetime | None = None
@@ -50,6 +51,7 @@ class Rates:
     served: dict[tuple[int, str], float] = field(default_factory=dict)
     connections: dict[tuple[int, str], int] = field(default_factory=dict)
     flows: dict[tuple[int, FlowKey], float] = field(default_factory=dict)
+    silent: frozenset[int] = frozenset()
 
 
 def rates(pools: Collection[str], at: datetime | None = None) -> Rates:
@@ -68,6 +70,7 @@ def _present(pools: Collection[str], nodes: list[int]) -> Rates:
     found.at = datetime.fromtimestamp(newest, UTC)
     found.age_s = max(0.0, now().timestamp() - newest)
     found.stale = found.age_s > STALE
+    found.silent = silent(windows)
     for node_id, window in windows.items():
         if newest - window.at <= STALE:
             flows = known[node_id].rows if node_id in known else _stored_flows(node_id, window.at)

@@ -28,6 +28,7 @@ from apps.overflow import selectors
 from apps.overflow.flows import FULL, Flow, Lane, RegionUse, WhatIf
 from apps.overflow.reasons import misfits, overloads
 from apps.web.capacity.measured import BackendKey, Measured, measured
+from apps.web.kit.figures import AT_LEAST
 from apps.web.kit.pages import PageRequest, operators_only, page, show
 from apps.web.kit.saving import telling
 from apps.web.kit.undoing import say_done, url_with
@@ -107,17 +108,19 @@ def _row(
     known = use is not None and flow.at is not None
     row: dict[str, Any] = {
         "region": region,
-        "state": _state(region, use),
+        "state": _state(region, use, known=known and not flow.stale and region.name not in flow.unread),
         "age": f"{flow.age_s:.0f} s" if known and flow.stale and flow.age_s is not None else "",
         "nodes": len(nodes),
         "nodes_up": sum(1 for node in nodes if node["serving"]),
+        "nodes_unknown": sum(1 for node in nodes if node["serving"] is None),
         **_measured(region, tested),
         "out": [_lane(lane, lane.target_id, lane.target) for lane in lanes_out(flow, f"rgn-{region.pk}")],
         "into": [_lane(lane, lane.source_id, lane.source) for lane in lanes_in(flow, f"rgn-{region.pk}")],
         "use": "no limit set",
         "percent": None,
     }
-    return row | _numbers(use, known=known) if use else row
+    at_least = AT_LEAST if region.name in flow.unread else ""
+    return row | _numbers(use, known=known, at_least=at_least) if use else row
 
 
 def _measured(region: Region, tested: Mapping[BackendKey, Measured]) -> dict[str, Any]:
@@ -131,12 +134,12 @@ def _measured(region: Region, tested: Mapping[BackendKey, Measured]) -> dict[str
     return {"measured": words, "measured_one": one, "measured_at": oldest}
 
 
-def _numbers(use: RegionUse, *, known: bool) -> dict[str, Any]:
+def _numbers(use: RegionUse, *, known: bool, at_least: str) -> dict[str, Any]:
     one = use.fullest.use if use.fullest else use
     used = one.used if known and use.usable else None
     return {
-        "offered": rate(use.demand_rps) if known else "",
-        "served": rate(use.served_rps) if known else "",
+        "offered": at_least + rate(use.demand_rps) if known else "",
+        "served": at_least + rate(use.served_rps) if known else "",
         "overflow_out_rps": rate(use.overflow_out_rps) if known else "",
         "overflow_in_rps": rate(use.overflow_in_rps) if known else "",
         "percent": None if used is None else round(100 * used),
@@ -165,7 +168,7 @@ def _capacity(use: RegionUse) -> str:
     return "no limit" if use.unlimited else ""
 
 
-def _state(region: Region, use: RegionUse | None) -> State:
+def _state(region: Region, use: RegionUse | None, *, known: bool) -> State:
     if region.drained:
         return "warn", "pause", "Drained"
     if use is None:
@@ -178,8 +181,9 @@ def _state(region: Region, use: RegionUse | None) -> State:
         return "bad", "bad", f"{use.pools_down} of {len(use.pools)} pools down"
     if use.overflow_out_rps > 0:
         return "warn", "warn", "Overflowing"
-    full = use.pools_full or (use.used or 0.0) >= FULL
-    return ("warn", "warn", "At its limit") if full else ("good", "good", "Has capacity")
+    if use.pools_full or (use.used or 0.0) >= FULL:
+        return "warn", "warn", "At its limit"
+    return ("good", "good", "Has capacity") if known else ("idle", "unknown", "Unknown")
 
 
 def _lane(lane: Lane, other_id: str, other: str) -> LaneWords:
@@ -202,7 +206,7 @@ def _nodes_of(request: PageRequest) -> Mapping[int, list[dict[str, Any]]]:
                 "pk": node.pk,
                 "name": node.name,
                 "serving": said.serving if said else None,
-                "requests": said.numbers.requests_rps if said else None,
+                "numbers": said.numbers if said else None,
                 **_peers(reports.get(node.pk), names),
             }
         )

@@ -8,11 +8,15 @@ from dataclasses import dataclass
 from apps.observe.numbers import Numbers
 
 WIDTH, HEIGHT = 100.0, 24.0
+AT_LEAST = "≥ "
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """One object's numbers as text, empty where nothing was measured; `age` is set only when they are stale."""
+    """One object's numbers as text, empty where nothing was measured; `age` is set only when they are stale.
+
+    Where a node is silent that may serve some of it, amounts are "≥ 4.5".
+    """
 
     requests: str = ""
     errors: str = ""
@@ -26,12 +30,12 @@ def figures_of(numbers: Numbers | None) -> Figures:
     """What a page prints for these numbers; rates per second, errors as the share of 5xx, latency in ms."""
     if numbers is None or numbers.requests_rps is None:
         return Figures()
-    errors = numbers.error_rate
+    errors, at_least = numbers.error_rate, AT_LEAST if numbers.partial else ""
     return Figures(
-        requests=amount(numbers.requests_rps),
+        requests=at_least + amount(numbers.requests_rps),
         errors=share(errors),
         p95=amount(numbers.p95_ms),
-        connections="" if numbers.connections is None else f"{numbers.connections:,}",
+        connections="" if numbers.connections is None else f"{at_least}{numbers.connections:,}",
         age=f"{numbers.age_s:.0f} s" if numbers.stale and numbers.age_s is not None else "",
         failing=bool(errors and errors >= 0.01),
     )

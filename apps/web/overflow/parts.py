@@ -20,7 +20,8 @@ from apps.web.overflow.words import TwinRow, rate, table_twin, use_kind, use_wor
 class Shown:
     """A flow for `pages/overflow/flow_body.html`; `age` is set only when it is too old to be live.
 
-    What was `counted` has request lines, what is only predicted has none.
+    What was `counted` has request lines, what is only predicted has none. Of the regions in `unread` not all nodes
+    could be read.
     """
 
     known: bool
@@ -30,13 +31,15 @@ class Shown:
     age: str
     past: bool
     counted: bool
+    unread: str = ""
 
 
 def shown(flow: Flow, prefix: str, *, past: bool = False, counted: bool = True) -> Shown:
     """What the page shows of a flow; `prefix` keeps the ids of several flows on a page apart."""
     age = f"{flow.age_s:.0f} s" if flow.stale and flow.age_s is not None and not past else ""
     sentences = [sentence for use in flow.regions for sentence in use.sentences]
-    return Shown(flow.at is not None, draw(flow, prefix), table_twin(flow), sentences, age, past, counted)
+    unread = ", ".join(flow.unread)
+    return Shown(flow.at is not None, draw(flow, prefix), table_twin(flow), sentences, age, past, counted, unread)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from apps.observe.numbers import Numbers, Series
 from apps.overflow.flows import Flow, Point
-from apps.web.kit.figures import amount, share, spark
+from apps.web.kit.figures import AT_LEAST, amount, share, spark
 from apps.web.overflow.words import rate
 
 OLDEST = 10  # points at the beginning of the hour that make up what it was an hour ago
@@ -43,15 +43,16 @@ def figures(now: Numbers, series: Series, moved: Sequence[Point], flow: Flow) ->
     gone, refused = [each.overflow_out_rps for each in moved], [each.rejected_rps for each in moved]
     part = out / now.requests_rps if now.requests_rps else None
     lost = flow.rejected_rps
+    at_least, without = (AT_LEAST, "without silent nodes") if now.partial else ("", "")
     return [
-        Figure("requests", "Requests", amount(now.requests_rps), "/s", _beside(now.requests_rps, series.requests), "",
-               spark(series.requests)),
+        Figure("requests", "Requests", at_least + amount(now.requests_rps), "/s",
+               without or _beside(now.requests_rps, series.requests), "", spark(series.requests)),
         Figure("errors", "5xx rate", share(now.error_rate), "", _before(errors), bad, spark(errors)),
         Figure("p95", "p95 latency", p95, unit, _beside(now.p95_ms, series.p95_ms), "", spark(series.p95_ms)),
-        Figure("overflow", "Overflow", rate(out) if live else "", "/s",
+        Figure("overflow", "Overflow", at_least + rate(out) if live else "", "/s",
                f"{share(part)} of traffic" if live and out and part is not None else "served in other regions",
                "warn" if out else "", spark(gone)),
-        Figure("rejected", "Rejected", rate(lost) if live else "", "/s",
+        Figure("rejected", "Rejected", at_least + rate(lost) if live else "", "/s",
                "no region has room" if lost else _peak(refused), "bad" if lost else "", spark(refused)),
     ]  # fmt: skip
 

@@ -201,7 +201,8 @@ def slower(numbers: Numbers, series: Series) -> Incident | None:
 def vanished(numbers: Numbers, series: Series) -> list[Incident]:
     """That no request comes any more, where they came all the hour."""
     before = [value for value in series.requests[:-NEWEST] if value is not None]
-    if numbers.requests_rps or numbers.requests_rps is None or numbers.stale or len(before) < POINTS:
+    unknown = numbers.requests_rps is None or numbers.stale or numbers.partial
+    if numbers.requests_rps or unknown or len(before) < POINTS:
         return []
     usual = statistics.median(before)
     if usual < SOME_RPS:

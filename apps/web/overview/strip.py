@@ -44,6 +44,9 @@ def states(flow: Flow, every: Sequence[Incident], fleets: Mapping[int, str], sum
         found = [State(IDLE, "unknown", "No numbers yet", "No node has reported traffic.", overflow)]
     if not found and live is None:
         found = [State(IDLE, "unknown", "Numbers are old", f"The newest is {flow.age_s or 0:.0f} s old.", overflow)]
+    if not found and flow.unread:
+        text = f"Nodes of {', '.join(flow.unread)} cannot be read."
+        found = [State(IDLE, "unknown", "Not all is known", text, overflow)]
     return found or [State(GOOD, "good", "All good.", summary, overflow)]
 
 

@@ -16,6 +16,9 @@ from apps.audit.models import Entry
 from apps.core.clock import now
 from apps.definitions.models import Backend, Server
 from apps.fleet.models import Region
+from apps.observe.collect.deltas import Counts
+from apps.observe.live import store as live
+from apps.observe.live.store import LiveNode
 from apps.observe.models import NodeReport, Sample
 from tests.apps.observe_env import Env
 from tests.apps.overflow_env import make_spilling
@@ -44,6 +47,30 @@ def test_the_overview_draws_what_spills_says_why_and_has_a_table_twin(env: Env) 
     assert re.search(r'<text id="traffic-wide-said-lane-rgn-\d+-rgn-\d+"[^>]*>(9\.[89]|10)/s \+98 ms</text>', page)
     assert "Show as table" in page
     assert "us is at its limit</td>" in page
+
+
+def test_what_lacks_a_silent_node_is_at_least_so_much_and_old_numbers_of_a_node_say_their_age(env: Env) -> None:
+    silent = env.nodes[1]
+    assert "≥" not in text(env, "/") + text(env, "/regions")
+    NodeReport.objects.create(node=silent, digest="d" * 64)
+    page = text(env, "/")
+    assert ">≥ 1" in page
+    assert "without silent nodes of eu" in page
+    page = text(env, "/regions").partition('id="region-')[2]
+    eu = next(row for row in page.split('id="region-') if "/regions/eu" in row)
+    assert "≥ 2" in eu
+    assert "0 of 2, 2 unknown" in eu
+    us = NodeReport.objects.create(node=env.nodes[2], digest="d" * 64, seen_at=now(), serving=True)
+    window = LiveNode(now().timestamp() - 40, {("node", f"node-{us.node_id}"): Counts(seconds=10, requests=10)})
+    live.write({us.node_id: window}, {})
+    for path in ("/fleets", f"/nodes/{us.node_id}", "/regions/us"):
+        assert "40 s old" in text(env, path), path
+
+
+def test_a_region_of_which_nothing_is_known_has_no_capacity(env: Env) -> None:
+    Sample.objects.all().delete()
+    live.client().flushdb()
+    assert "Has capacity" not in text(env, "/regions/eu")
 
 
 def test_nothing_measured_is_said_and_nothing_is_drawn(

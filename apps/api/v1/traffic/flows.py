@@ -35,6 +35,7 @@ def flow(found: Flow) -> Shape:
         "at": found.at,
         "age_s": found.age_s,
         "stale": found.stale,
+        "unread_regions": list(found.unread),
         "rejected_rps": round(found.rejected_rps, 3),
         "regions": [_region(use) for use in found.regions],
         "lanes": [

@@ -21,6 +21,9 @@ class Traffic(words.Shown):
     connections = serializers.IntegerField(allow_null=True)
     age_s = serializers.FloatField(allow_null=True)
     stale = serializers.BooleanField()
+    partial = serializers.BooleanField(
+        help_text="Whether a node that may serve some of it is silent: it is at least so much."
+    )
 
 
 class ServerHealth(words.Shown):

@@ -196,6 +196,10 @@ class Flow(words.Shown):
     at = words.instant(allow_null=True)
     age_s = words.number(0, 10**9, allow_null=True)
     stale = serializers.BooleanField()
+    unread_regions = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="Regions with a silent node: it is at least so much.",
+    )
     rejected_rps = words.share_of_traffic()
     regions = RegionFlow(many=True)
     lanes = Lane(many=True)
