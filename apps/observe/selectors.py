@@ -212,7 +212,10 @@ def conditions_of(kind: str, ids: Collection[int]) -> dict[int, list[Condition]]
 
 
 def server_rows(actor: Actor, pool_id: int) -> list[ServerRow]:
-    """Every server of a pool on every node of its region, ordered by region, server, node; four queries."""
+    """Every server of a pool on every node of its region, ordered by region, server, node; four queries.
+
+    Nodes that never ran anything are left out.
+    """
     servers = list(
         Server.objects.filter(backend__pool__in=seen_pools(actor, Pool.objects.filter(pk=pool_id)))
         .select_related("backend__region")
@@ -220,7 +223,7 @@ def server_rows(actor: Actor, pool_id: int) -> list[ServerRow]:
     )
     nodes: dict[int, list[Node]] = defaultdict(list)
     regions = {server.backend.region_id for server in servers}
-    for node in Node.objects.filter(fleet__region__in=regions).select_related("fleet"):
+    for node in Node.objects.filter(fleet__region__in=regions).exclude(report__digest="").select_related("fleet"):
         nodes[node.fleet.region_id].append(node)
     keys = [("server", f"srv-{server.pk}") for server in servers]
     windows = read_windows(keys, [node.pk for each in nodes.values() for node in each]) if servers else {}
@@ -243,7 +246,7 @@ def _server_row(server: Server, node: Node, window: LiveNode | None, name: str) 
         node=name,
         region=server.backend.region.name,
         status="unknown" if counts is None or old else server_word(counts.status),
-        check_text=counts.check if counts else "",
+        check_text=counts.check if counts and not old else "",
         numbers=numbers_of([window], [key]) if window else Numbers(),
     )
 

@@ -64,14 +64,14 @@ def _backend(backend: Backend, seen: dict[int, list[ServerRow]], found: Measured
         "scaler": f"{100 * backend.capacity_scaler:g} %",
         "servers": servers,
         "source": getattr(backend, "source", None) if backend.servers_from else None,
-        "up": _up([entry["word"] for entry in servers]),
+        "up": _up([{row.status for row in seen[server.pk]} for server in backend.servers.all()]),
     }
 
 
-def _up(words: list[str]) -> int | None:
-    """How many are up; None where of none anybody knows."""
-    known = [word for word in words if word not in ("unchecked", "unknown")]
-    return known.count("up") if known or not words else None
+def _up(servers: list[set[str]]) -> int | None:
+    """How many are up on all nodes that know; None where of none anybody knows."""
+    known = [words for statuses in servers if (words := statuses - {"unchecked", "unknown"})]
+    return known.count({"up"}) if known or not servers else None
 
 
 FULL = {
@@ -149,10 +149,14 @@ def _notes(rows: list[ServerRow]) -> list[tuple[str, str]]:
 
 
 def _together(parts: list[Numbers]) -> Numbers:
-    """One server on all nodes: rates and counts are added, of percentiles the worst is shown; None stays None."""
+    """One server on all nodes: rates and counts are added, of percentiles the worst is shown; None stays None.
+
+    As in the numbers of its pool, those of silent nodes do not count while others are read.
+    """
     known = [part for part in parts if part.requests_rps is not None]
     if not known:
         return Numbers()
+    known = [part for part in known if not part.stale] or known
     latencies = [part.p95_ms for part in known if part.p95_ms is not None]
     ages = [part.age_s for part in known if part.age_s is not None]
     return Numbers(
@@ -163,4 +167,5 @@ def _together(parts: list[Numbers]) -> Numbers:
         queue=sum(part.queue or 0 for part in known),
         age_s=max(ages) if ages else None,
         stale=any(part.stale for part in known),
+        partial=any(part.stale for part in parts) and not any(part.stale for part in known),
     )

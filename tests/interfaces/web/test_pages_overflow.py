@@ -15,7 +15,7 @@ from apps.accounts.models import Membership
 from apps.audit.models import Entry
 from apps.core.clock import now
 from apps.definitions.models import Backend, Server
-from apps.fleet.models import Region
+from apps.fleet.models import Node, Region
 from apps.observe.collect.deltas import Counts
 from apps.observe.live import store as live
 from apps.observe.live.store import LiveNode
@@ -65,6 +65,25 @@ def test_what_lacks_a_silent_node_is_at_least_so_much_and_old_numbers_of_a_node_
     live.write({us.node_id: window}, {})
     for path in ("/fleets", f"/nodes/{us.node_id}", "/regions/us"):
         assert "40 s old" in text(env, path), path
+
+
+def test_servers_are_up_as_far_as_nodes_know_on_each_part_of_their_page(env: Env) -> None:
+    pool, (eu_1, eu_2, *_) = env.pools["acme"], env.nodes
+    servers = Server.objects.filter(backend__pool=pool, backend__region=env.regions[0])
+    rows = {
+        ("server", f"srv-{each.pk}"): Counts(seconds=10, requests=10, status="UP", check="L7OK") for each in servers
+    }
+    Node.objects.create(account=eu_1.account, fleet=eu_1.fleet, name="never", url="https://10.0.0.9")
+    NodeReport.objects.create(node=Node.objects.get(name="never"), last_contact_error="It does not answer.")
+    live.write({eu_1.pk: LiveNode(now().timestamp(), rows), eu_2.pk: LiveNode(now().timestamp() - 40, rows)}, {})
+    page = text(env, f"/pools/{pool.pk}")
+    row = page.partition(f'id="server-{servers[0].pk}"')[2].partition("</tr>")[0]
+    assert "Unknown on 1 of 2 nodes" in row
+    assert "eu-2: Unknown" in row
+    assert "never" not in row
+    assert "≥ 1" in row
+    assert "old" not in row
+    assert "2 of 2" in page.partition('id="backend-')[2].partition("</tr>")[0]
 
 
 def test_a_region_of_which_nothing_is_known_has_no_capacity(env: Env) -> None:
