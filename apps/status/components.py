@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from django.db.models import Q
+
 from apps.definitions.models import Route, RoutePool, StatusPage
 from apps.observe.evaluate.conditions import Reason, Type
 from apps.observe.models import Condition
@@ -39,11 +41,12 @@ class Component:
 def components_of(pages: Collection[StatusPage]) -> dict[int, list[Component]]:
     """The components of pages (by primary key) as their routes are now. Two queries.
 
-    Only routes of the page's own account count, whatever a name says. One that is gone, is not served or leads to no
-    pool leaves its component unknown.
+    Only routes of the page's own account count, whatever a name says. One that is gone, is not served, has nothing that
+    could serve it or leads to no pool leaves its component unknown.
     """
     named = {name for page in pages for each in page.components for name in each["routes"]}
-    rows = Route.objects.filter(account__in={page.account_id for page in pages}, name__in=named)
+    serving = Q(load_balancer__fleets__nodes__isnull=False) | Q(load_balancer__stacks__isnull=False)
+    rows = Route.objects.filter(serving, account__in={page.account_id for page in pages}, name__in=named).distinct()
     routes = {
         (account, name): (pk, bool(served))
         for pk, account, name, served in rows.values_list("pk", "account_id", "name", "hostname__verification")

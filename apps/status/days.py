@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from django.db.models import Count, F, Max, Q, Sum
 
-from apps.definitions.models import StatusPage
+from apps.definitions.models import Pool, StatusPage
 from apps.observe.collect.buckets import LONG
 from apps.observe.models import Sample
 from apps.status.components import components_of
@@ -47,6 +47,10 @@ class _Minute:
         """No node had a server for it, or most of what was asked failed."""
         return (self.seen > 0 and self.down == self.seen) or self.share >= MOST
 
+    def is_known(self, *, checked: bool) -> bool:
+        """Whether somebody knows how it was: where no check says so, its responses do."""
+        return checked or self.total >= FEWEST
+
 
 def count_days(instant: datetime) -> None:
     """Bring the days of all pools behind status pages up to date."""
@@ -72,9 +76,12 @@ def _count(pools: Collection[int], begins: Mapping[int, datetime], end: datetime
     if not pools:
         return
     minutes = _minutes(pools, min(begins[pk] for pk in pools), end)
+    rows = Pool.objects.filter(pk__in=pools, health_check=None, agent_check__isnull=True)
+    unchecked = set(rows.values_list("pk", flat=True))
     for pk in pools:
+        known = {at: each for at, each in minutes[pk].items() if each.is_known(checked=pk not in unchecked)}
         for day, start, until in _days(begins[pk], end):
-            those = [each for at, each in minutes[pk].items() if start <= at < until]
+            those = [each for at, each in known.items() if start <= at < until]
             down = sum(each.is_down for each in those)
             failing = sum(not each.is_down and each.share >= MANY for each in those)
             row, _ = PoolDay.objects.get_or_create(pool_id=pk, day=day, defaults={"counted_until": start})

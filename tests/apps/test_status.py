@@ -102,6 +102,14 @@ def test_a_component_is_as_the_pools_of_its_routes_are(installation: Installatio
     assert shown(page).sentence == "Major outage"
 
 
+def test_what_no_node_serves_is_unknown_however_well_its_pool_is(installation: Installation, acme: Actor) -> None:
+    page, (pool,) = make_page(acme), pools_behind(acme)
+    installation.healthy(pool)
+    assert checkout(page).state == FINE
+    Route.objects.get(account=acme.account, name="shop").load_balancer.fleets.clear()
+    assert checkout(page).state == UNKNOWN
+
+
 def test_what_nobody_looks_at_is_unknown(installation: Installation, acme: Actor) -> None:
     page, (pool,) = make_page(acme), pools_behind(acme)
     installation.healthy(pool)

@@ -46,6 +46,21 @@ def at(**back: float) -> str:
     return instant_text(now() + timedelta(**back)) or ""
 
 
+def test_minutes_of_a_pool_that_nothing_checks_count_where_enough_responses_tell(
+    installation: Installation, acme: Actor
+) -> None:
+    make_page(acme)
+    (pool,) = pools_behind(acme)
+    pool.health_check.delete()
+    noon = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0) - timedelta(days=1)
+    minute(pool, noon, 0)
+    minute(pool, noon + timedelta(minutes=1), 40)
+    minute(pool, noon + timedelta(minutes=2), 0, 40)
+    days.count_days(noon + timedelta(minutes=20))
+    row = PoolDay.objects.get(pool=pool, day=noon.date())
+    assert (row.minutes, row.down) == (2, 1)
+
+
 def test_minutes_become_days_and_are_never_counted_twice(installation: Installation, acme: Actor) -> None:
     make_page(acme)
     (pool,) = pools_behind(acme)
