@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from django.db.models import Case, Count, F, OuterRef, Prefetch, Q, QuerySet, Subquery, When
+from django.db.models import Case, Count, Exists, F, OuterRef, Prefetch, Q, QuerySet, Subquery, When
 
 from apps.accounts.actors import Actor
 from apps.compiler.differences.files import diff_bundles
@@ -138,7 +138,10 @@ def fleet_syncs(actor: Actor) -> QuerySet[FleetSync]:
 
 
 def sync_statuses(_actor: Actor) -> dict[int, str]:
-    """How each fleet stands, by fleet id, for everybody: in_sync, behind, held or refused."""
+    """How each fleet stands, by fleet id, for everybody: in_sync, behind, held, refused, no_nodes or empty.
+
+    Without nodes nothing runs what is wanted; an empty one has nothing to run.
+    """
     # Says nothing about anybody's definitions: whether what is stored is what runs.
     return asked_once("sync_statuses", _sync_statuses)
 
@@ -148,6 +151,7 @@ def _sync_statuses() -> dict[int, str]:
     rows = Fleet.objects.annotate(
         latest_state=Subquery(latest.values("state")[:1]),
         latest_revision=Subquery(latest.values("revision_id")[:1]),
+        has_nodes=Exists(Node.objects.filter(fleet=OuterRef("pk"))),
     ).select_related("sync__wanted")
     rows = rows.defer("sync__wanted__bundle", "sync__wanted__snapshot")
     return {fleet.pk: _fleet_status(fleet) for fleet in rows}
@@ -156,7 +160,7 @@ def _sync_statuses() -> dict[int, str]:
 def _fleet_status(fleet: Fleet) -> str:
     sync: FleetSync | None = getattr(fleet, "sync", None)
     if sync is None:
-        return "behind" if fleet.desired_generation else "in_sync"
+        return "behind" if fleet.desired_generation else "empty"
     if sync.held_at_id:
         return "held"
     if sync.compiled_generation < fleet.desired_generation:
@@ -168,7 +172,10 @@ def _fleet_status(fleet: Fleet) -> str:
     done = sync.wanted is None or (latest_state == RolloutState.DONE and latest_revision == sync.wanted_id)
     # Back at the last good revision, which is all that is wanted without what is quarantined.
     done = done or (latest_state in TAKEN_BACK and sync.wanted_id in (sync.last_good_id, sync.fallback_id))
-    return "in_sync" if done else "behind"
+    if not done:
+        return "behind"
+    stands = "in_sync" if sync.wanted else "empty"
+    return stands if getattr(fleet, "has_nodes", False) else "no_nodes"
 
 
 def progress(fleet_ids: Collection[int]) -> dict[int, Progress]:

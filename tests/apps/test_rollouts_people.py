@@ -10,6 +10,7 @@ from apps.accounts.models import Membership
 from apps.audit.models import Entry
 from apps.core.errors import Conflict, Forbidden, Invalid, NotFound
 from apps.core.secrets.sealing import unseal
+from apps.fleet.models import Fleet
 from apps.rollouts import selectors, services
 from apps.rollouts.models import FleetSync, Revision, Rollout
 from apps.rollouts.push import revision_store
@@ -109,6 +110,14 @@ def test_the_difference_of_two_revisions_says_it_in_words_and_in_files(env: Env)
     assert "+www.example.org/news/ route-" in found.files
 
 
+def test_what_no_node_runs_is_not_in_sync(env: Env) -> None:
+    env.fleet.nodes.all().delete()
+    assert selectors.sync_statuses(env.operator) == {env.fleet.pk: "no_nodes"}
+    env.change_pool("blue", "source")
+    env.reconcile()
+    assert selectors.sync_statuses(env.operator) == {env.fleet.pk: "no_nodes"}
+
+
 def test_customers_see_no_rollouts_but_whether_their_fleet_is_in_sync(env: Env) -> None:
     first, second = two_revisions()
     customer = actor_of("acme", "customer")
@@ -120,6 +129,9 @@ def test_customers_see_no_rollouts_but_whether_their_fleet_is_in_sync(env: Env) 
     with pytest.raises(NotFound):
         selectors.rollout(customer, Rollout.objects.latest("id").pk)
     assert selectors.sync_statuses(customer) == {env.fleet.pk: "in_sync"}
+    empty = Fleet.objects.create(account=env.fleet.account, region=env.fleet.region, name="empty")
+    assert selectors.sync_statuses(customer)[empty.pk] == "empty"
+    empty.delete()
     add_route(env.operator, "more", "/more")
     assert selectors.sync_statuses(customer) == {env.fleet.pk: "behind"}
 

@@ -62,7 +62,8 @@ def deployment_status(actor: Actor, route: Route, refusing: Collection[str] = ()
         how = far.get(fleet.pk, Progress(newest=False, last_good_at=None))
         own = tuple(_of_route(node, route, how) for node in nodes if node.fleet_id == fleet.pk)
         live = 0 if refused else sum(_runs(node, route, how) for node in own)
-        whole = not refused and (status == "in_sync" or _since(how.last_good_at, route))
+        there = not refused and status != "no_nodes"
+        whole = there and (status == "in_sync" or _since(how.last_good_at, route))
         found.append(FleetLive(fleet, status, own, live, whole))
     if actor.is_operator:
         total = sum(len(each.nodes) for each in found)

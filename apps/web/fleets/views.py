@@ -25,7 +25,7 @@ from apps.web.kit.saving import telling
 from apps.web.kit.worst_first import by_word
 from apps.web.timeline.panel import timeline_of, timeline_of_nodes
 
-WORST = ("unreachable", "refused", "drifted", "held", "behind", "never_pushed", "in_sync")
+WORST = ("unreachable", "refused", "drifted", "held", "behind", "never_pushed", "in_sync", "no_nodes", "empty")
 TROUBLE = frozenset(("unreachable", "refused", "drifted"))
 
 

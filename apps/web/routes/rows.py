@@ -18,7 +18,7 @@ from apps.rollouts.selectors import sync_statuses
 from apps.web.kit.figures import Figures, figures_of
 
 # Worst first: a route is as live as the worst of its fleets.
-SYNC_ORDER = ("refused", "held", "behind", "in_sync")
+SYNC_ORDER = ("refused", "held", "behind", "in_sync", "no_nodes", "empty")
 HEALTH_ORDER = ("down", "degraded", "unknown", "healthy")
 
 
