@@ -63,7 +63,8 @@ def _visible(actor: Actor, kind: str, ids: Iterable[int]) -> list[int]:
 
 
 def _own_pools(actor: Actor) -> list[int]:
-    return list(actor.visible(Pool.objects.all()).order_by().values_list("pk", flat=True))
+    """Pools of requests: connections of tcp are something else, so that no sum has both."""
+    return list(actor.visible(Pool.objects.exclude(protocol="tcp")).order_by().values_list("pk", flat=True))
 
 
 def live_numbers(actor: Actor) -> Numbers:
@@ -91,7 +92,8 @@ def _partial(kind: str, ids: Collection[int], windows: Mapping[int, LiveNode]) -
 
 def has_served(actor: Actor) -> bool:
     """Whether a pool of the actor's account answered a request within the time that samples are kept."""
-    names = [f"pool-{pk}" for pk in _own_pools(actor)]
+    own = actor.visible(Pool.objects.all()).order_by()
+    names = [f"pool-{pk}" for pk in own.values_list("pk", flat=True)]
     rows = Sample.objects.filter(kind="backend", object_id__in=names, requests__gt=0)
     return bool(names) and rows.exists()
 

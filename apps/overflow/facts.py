@@ -22,6 +22,7 @@ from apps.observe.models import Condition
 from apps.observe.numbers import Numbers
 from apps.observe.selectors import pool_numbers
 from apps.observe.show.flows import Rates, rates
+from apps.overflow.flows import CONNECTIONS, REQUESTS
 from apps.overflow.planner import capacity_of_flight
 
 
@@ -34,6 +35,12 @@ class PoolRow(NamedTuple):
     overflow_mode: str
     overflow_order: Sequence[str]
     when_full: str
+    protocol: str = "http"
+
+    @property
+    def unit(self) -> str:
+        """What its rates count."""
+        return CONNECTIONS if self.protocol == "tcp" else REQUESTS
 
 
 class LimitRow(NamedTuple):
@@ -130,7 +137,7 @@ class Facts:
 def gather(actor: Actor, pool: Pool | None, at: datetime | None) -> Facts:
     """Facts of one pool or of all that the actor may see; the number of queries does not depend on theirs."""
     rows = seen_pools(actor).filter(pk=pool.pk) if pool else actor.visible(Pool.objects.all())
-    named = ("pk", "name", "account__name", "overflow_mode", "overflow_order", "when_full")
+    named = ("pk", "name", "account__name", "overflow_mode", "overflow_order", "when_full", "protocol")
     pools = {row[0]: PoolFacts(PoolRow(*row)) for row in rows.order_by("pk").values_list(*named)}
     regions = {f"rgn-{row.pk}": row for row in Region.objects.order_by("name")}
     # A subquery and no list: thousands of primary keys as parameters cost more than what is read with them.

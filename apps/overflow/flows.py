@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
+REQUESTS, CONNECTIONS = "requests/s", "connections/s"
 # From this part of its limit on a pool is at it; the rest is the wavering of a ten-second window.
 FULL = 0.95
 
@@ -42,7 +43,7 @@ class RegionUse:
     `capped_rps` is the part of what is refused that the account's ceilings refuse, `rate_capped_rps` what of that
     came too fast.
     With several pools there is no such number, because the room of one is of no use to another: `pools` has each by
-    itself, worst first.
+    itself, worst first. Connections of tcp pools (`unit`) are no requests, so they are not added up.
     """
 
     region_id: str
@@ -67,6 +68,7 @@ class RegionUse:
     queued_rps: float = 0.0
     capped_rps: float = 0.0
     rate_capped_rps: float = 0.0
+    unit: str = REQUESTS
     pools: tuple[PoolUse, ...] = ()
 
     @cached_property

@@ -100,7 +100,7 @@ def _state(use: RegionUse, out: Sequence[Lane], since: Mapping[str, str], pool: 
     if not out and use.capped_rps > NEARLY and use.rejected_rps - use.capped_rps <= NEARLY:
         return f"{use.name} is full{_of(pool)}"
     if use.capacity_rps is not None:
-        at = f"{number(use.served_rps)} of {number(use.capacity_rps)} requests/s"
+        at = f"{number(use.served_rps)} of {number(use.capacity_rps)} {use.unit}"
         return f"{use.name} is at {at}{_of(pool)}{since.get('rate', '') or since.get('connections', '')}"
     if use.flight_limit is not None:
         now = "" if use.in_flight is None else f" ({use.in_flight:,} now)"
@@ -144,7 +144,7 @@ def differences(before: Sequence[RegionUse], after: Sequence[RegionUse]) -> tupl
         was = old.get(use.region_id)
         if was is not None and abs(use.served_rps - was.served_rps) > NEARLY:
             limit = "" if use.capacity_rps is None else f" (limit {number(use.capacity_rps)})"
-            words = f"{use.name} serves {number(use.served_rps)} instead of {number(was.served_rps)} requests/s"
+            words = f"{use.name} serves {number(use.served_rps)} instead of {number(was.served_rps)} {use.unit}"
             found.append(f"{words}{limit}.")
     errors = misfits(after)
     if found and not errors:
@@ -214,7 +214,7 @@ def _overloads(before: Sequence[RegionUse], after: Sequence[RegionUse], pool: st
         was = old.get(use.region_id)
         if _excess(use) > (_excess(was) if was else 0.0) + NEARLY:
             limit = number(use.capacity_rps or 0.0)
-            found.append(f"{use.name} would be at {number(use.served_rps)} of {limit} requests/s{of_pool}.")
+            found.append(f"{use.name} would be at {number(use.served_rps)} of {limit} {use.unit}{of_pool}.")
     refused = sum(use.rejected_rps for use in after) - sum(use.rejected_rps for use in before)
     if refused > NEARLY:
         found.append(f"{number(refused)} more requests/s{of_pool} would be rejected.")

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from django.db.models import QuerySet
+
 from apps.accounts.actors import Actor
 from apps.compiler.model.shared import LimitKind
 from apps.core.clock import now
@@ -17,7 +19,7 @@ from apps.fleet.selectors import node_regions
 from apps.observe.show.flows import moved_by_minute, overflowing_since, steps
 from apps.overflow import reasons
 from apps.overflow.facts import Facts, PoolFacts, gather, regions_of
-from apps.overflow.flows import Flow, Lane, Point, PoolUse, RegionUse, WhatIf
+from apps.overflow.flows import REQUESTS, Flow, Lane, Point, PoolUse, RegionUse, WhatIf
 from apps.overflow.planner import Plan, mean_added_ms, plan
 from apps.overflow.questions import question_of, refuges_of
 from apps.overflow.shared import once_per_sample
@@ -38,6 +40,7 @@ class Part:
     pool: str
     lanes: LaneRates
     uses: Mapping[str, RegionUse]
+    unit: str
 
 
 def flow_of(actor: Actor, pool: Pool | None, at: datetime | None = None) -> Flow:
@@ -70,7 +73,7 @@ def flow_overall(actor: Actor, at: datetime | None = None) -> Flow:
 
 def history(actor: Actor, pool: Pool | None, minutes: int) -> list[Point]:
     """What was wanted, left its region and was refused, oldest first."""
-    rows = seen_pools(actor).filter(pk=pool.pk) if pool else actor.visible(Pool.objects.all())
+    rows = seen_pools(actor).filter(pk=pool.pk) if pool else _of_requests(actor)
     names = [f"pool-{pk}" for pk in rows.order_by().values_list("pk", flat=True)]
     return [
         Point(step.at, None if step.served is None else step.served + (step.refused or 0.0), step.out, step.refused)
@@ -90,8 +93,13 @@ def history_in_region(actor: Actor, pool_id: int, region: str, minutes: int) -> 
 
 def moved(actor: Actor, minutes: int) -> list[Point]:
     """What left its region and was refused of all that the actor may see, a minute at a time; `demand_rps` is None."""
-    names = [f"pool-{pk}" for pk in actor.visible(Pool.objects.all()).order_by().values_list("pk", flat=True)]
+    names = [f"pool-{pk}" for pk in _of_requests(actor).order_by().values_list("pk", flat=True)]
     return [Point(step.at, None, step.out, step.refused) for step in moved_by_minute(names, minutes)]
+
+
+def _of_requests(actor: Actor) -> QuerySet[Pool]:
+    """The pools whose rates may be added up."""
+    return actor.visible(Pool.objects.exclude(protocol="tcp"))
 
 
 def predicted(actor: Actor, pool: Pool | None) -> Flow:
@@ -148,7 +156,7 @@ def _measured(facts: Facts, pool: PoolFacts) -> Part:
     for region in pool.regions:
         uses[region] = _use(facts, pool, region, IDLE if pool.idle else _rates(pool, region))
     lanes = {key: rate for key, rate in pool.lanes.items() if key[0] != key[1]}
-    return Part(f"pool-{pool.pool.pk}", _name(pool), lanes, uses)
+    return Part(f"pool-{pool.pool.pk}", _name(pool), lanes, uses, pool.pool.unit)
 
 
 def _rates(pool: PoolFacts, region: str) -> Mapping[str, float]:
@@ -196,6 +204,7 @@ def _values(facts: Facts, pool: PoolFacts, region: str, rates: Mapping[str, floa
         "flight_limit": share.flight if share else None,
         "drained": row.drained,
         "healthy": facts.healthy(pool, region),
+        "unit": pool.pool.unit,
     }
 
 
@@ -203,7 +212,7 @@ def _flow(facts: Facts, parts: Sequence[Part], since: Since) -> Flow:
     """All parts as one flow; each pool is judged by itself before anything is added up."""
     told = [_told(facts, part, since, several=len(parts) > 1) for part in parts]
     rates: dict[tuple[str, str, str], float] = defaultdict(float)
-    for part in told:
+    for part in told if len(told) == 1 else (each for each in told if each.unit == REQUESTS):
         for key, rate in part.lanes.items():
             rates[key] += rate
     lanes = _lanes(facts, rates)
@@ -238,12 +247,14 @@ def _region(region: str, parts: Sequence[Part], lanes: Sequence[Lane], drained_a
         return pools[0].use
     pools.sort(key=lambda each: reasons.urgency(each.use), reverse=True)
     uses = [each.use for each in pools]
-    busy = [use for use in uses if use.demand_rps or use.served_rps]  # what is zero elsewhere need not be added up
+    counted = (use for use in uses if use.unit == REQUESTS)
+    busy = [use for use in counted if use.demand_rps or use.served_rps]  # what is zero elsewhere need not be added up
     sums: dict[str, Any] = {name: sum((getattr(use, name) for use in busy), 0.0) for name in ADDED_UP}
     whole = replace(
         uses[0],
         **sums,
         **NOT_ADDED_UP,
+        unit=REQUESTS,
         unlimited=all(use.unlimited for use in uses),
         healthy=any(use.healthy for use in uses),
         pools=tuple(pools),
@@ -290,14 +301,14 @@ def _planned_part(facts: Facts, pool: PoolFacts, asked: WhatIf, refuges: Mapping
     if pool.idle:
         capacity = question.capacity
         idle = {key: _planned_use(facts, pool, key, IDLE, capacity.get(key), asked) for key in pool.regions}
-        return Part(f"pool-{pool.pool.pk}", _name(pool), {}, idle)
+        return Part(f"pool-{pool.pool.pk}", _name(pool), {}, idle, pool.pool.unit)
     why = {key: _why(facts, pool, key, asked) for key in question.offered}
     lanes: dict[tuple[str, str, str], float] = defaultdict(float)
     rows: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     _add_plan(plan(question), why, lanes, rows)
     regions = dict.fromkeys((*pool.regions, *rows))
     uses = {key: _planned_use(facts, pool, key, rows[key], question.capacity.get(key), asked) for key in regions}
-    return Part(f"pool-{pool.pool.pk}", _name(pool), lanes, uses)
+    return Part(f"pool-{pool.pool.pk}", _name(pool), lanes, uses, pool.pool.unit)
 
 
 def _why(facts: Facts, pool: PoolFacts, region: str, asked: WhatIf) -> str:

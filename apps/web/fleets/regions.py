@@ -175,11 +175,11 @@ def _state(region: Region, use: RegionUse | None, *, known: bool) -> State:
         return "idle", "unknown", "No servers"
     if not use.healthy:
         return "bad", "bad", "No usable server"
-    if use.rejected_rps > 0:
+    if any(each.rejected_rps > 0 for each in (use, *(row.use for row in use.pools))):
         return "bad", "stop", "Rejecting"
     if use.pools_down:
         return "bad", "bad", f"{use.pools_down} of {len(use.pools)} pools down"
-    if use.overflow_out_rps > 0:
+    if any(each.overflow_out_rps > 0 for each in (use, *(row.use for row in use.pools))):
         return "warn", "warn", "Overflowing"
     if use.pools_full or (use.used or 0.0) >= FULL:
         return "warn", "warn", "At its limit"

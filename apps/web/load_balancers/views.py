@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -15,6 +15,7 @@ from apps.core.clock import now
 from apps.definitions.models import Listener, LoadBalancer
 from apps.definitions.selectors import load_balancers, only, routes
 from apps.observe.evaluate.identity import ending_lists
+from apps.observe.numbers import Numbers
 from apps.observe.selectors import listener_numbers, rejected_connections, series
 from apps.rollouts.selectors import sync_statuses
 from apps.stacks.selectors import StackState, stack_states
@@ -57,7 +58,7 @@ def index(request: PageRequest) -> HttpResponse:
             "balancer": balancer,
             "routes": f"{counts.get(balancer.pk, 0):,}",
             "sync": words.get(balancer.pk, ""),
-            "listeners": [(each, figures_of(numbers.get(each.pk))) for each in balancer.listeners.all()],
+            "listeners": [(each, _figures(each, numbers)) for each in balancer.listeners.all()],
         }
         for balancer in found
     ]
@@ -107,7 +108,8 @@ def _listeners(actor: Actor, balancer: LoadBalancer) -> list[ListenerRow]:
     endpoints = endpoints_of(actor, balancer)
     ids = [listener.pk for listener in own]
     numbers = listener_numbers(actor, ids)
-    lines = series(actor, "frontend", [f"lst-{pk}" for pk in ids]) if actor.is_operator else {}
+    of_requests = [f"lst-{listener.pk}" for listener in own if listener.protocol != "tcp"]
+    lines = series(actor, "frontend", of_requests) if actor.is_operator else {}
     rejected = rejected_connections(actor, ids, SHOWN) if actor.is_operator else {}
     return [
         ListenerRow(
@@ -115,13 +117,18 @@ def _listeners(actor: Actor, balancer: LoadBalancer) -> list[ListenerRow]:
             certificates=tuple(each for each in listener.certificates.all() if _may_see(actor, each)),
             default_pool=listener.default_pool if _may_see(actor, listener.default_pool) else None,
             endpoints=tuple(endpoint for endpoint in endpoints if endpoint.listener.pk == listener.pk),
-            figures=figures_of(numbers.get(listener.pk)),
+            figures=_figures(listener, numbers),
             points=spark(lines[f"lst-{listener.pk}"].requests) if f"lst-{listener.pk}" in lines else "",
             rejected=_rejected(rejected.get(listener.pk, 0)),
             settings=settings_of(listener) if actor.is_operator else (),
         )
         for listener in own
     ]
+
+
+def _figures(listener: Listener, numbers: Mapping[int, Numbers]) -> Figures:
+    """A listener of tcp has connections, and no requests that could be counted."""
+    return figures_of(None if listener.protocol == "tcp" else numbers.get(listener.pk))
 
 
 def _rejected(count: int) -> str:

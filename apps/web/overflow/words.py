@@ -66,10 +66,10 @@ def use_words(use: RegionUse) -> str:
         return _pools_words(use)
     if use.capacity_rps is not None:
         percent = f" ({100 * use.served_rps / use.capacity_rps:.0f} %)" if use.capacity_rps else ""
-        return f"{rate(use.served_rps)} of {rate(use.capacity_rps)} requests/s{percent}"
+        return f"{rate(use.served_rps)} of {rate(use.capacity_rps)} {use.unit}{percent}"
     if use.flight_limit is not None and use.in_flight is not None:
         return f"{use.in_flight:,} of {use.flight_limit:,} in flight"
-    return f"{rate(use.served_rps)} requests/s" + (", no limit" if use.unlimited else "")
+    return f"{rate(use.served_rps)} {use.unit}" + (", no limit" if use.unlimited else "")
 
 
 def _pools_words(use: RegionUse) -> str:
@@ -125,7 +125,7 @@ def _of_region(flow: Flow, use: RegionUse) -> str:
             parts.append(f"{rate(lane.rps)} in {lane.target}{added}")
     if use.rejected_rps:
         parts.append(f"{rate(use.rejected_rps)} refused")
-    return f"{use.name} gets {rate(use.demand_rps)} requests/s: {'; '.join(parts) or 'none are served'}."
+    return f"{use.name} gets {rate(use.demand_rps)} {use.unit}: {'; '.join(parts) or 'none are served'}."
 
 
 def table_twin(flow: Flow) -> list[TwinRow]:

@@ -50,9 +50,11 @@ def timeline_of(
     series = series_of_all(actor, kind, own, minutes=chosen.minutes, points=chosen.points, latency=latency)
     events = tuple(events_of(actor, row, datetime.fromtimestamp(series.x[0], UTC)))
     marks = [event.mark() for event in events]
-    failed = "5xx of servers" if kind == "route" else "5xx"
-    said = f"Requests and {failed} per second"
-    drawn = [("requests", "Requests", said, traffic_chart(series, failed), series.requests)]
+    what, failed = "Requests", "5xx of servers" if kind == "route" else "5xx"
+    if getattr(row, "protocol", "") == "tcp":
+        what, failed, latency = "Connections", "", False
+    said = f"{what} and {failed} per second" if failed else f"{what} per second"
+    drawn = [("requests", what, said, traffic_chart(series, what, failed), series.requests)]
     if latency:
         drawn.append(
             ("latency", "Latency", "95th percentile of the latency in ms", latency_chart(series), series.p95_ms)

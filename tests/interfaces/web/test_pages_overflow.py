@@ -14,12 +14,14 @@ from django.urls import reverse
 from apps.accounts.models import Membership
 from apps.audit.models import Entry
 from apps.core.clock import now
-from apps.definitions.models import Backend, Server
+from apps.definitions.models import Backend, Pool, Server
 from apps.fleet.models import Node, Region
 from apps.observe.collect.deltas import Counts
 from apps.observe.live import store as live
 from apps.observe.live.store import LiveNode
 from apps.observe.models import NodeReport, Sample
+from apps.observe.selectors import live_numbers
+from apps.overflow.selectors import flow_of
 from tests.apps.observe_env import Env
 from tests.apps.overflow_env import make_spilling
 from tests.interfaces.people import client_of
@@ -84,6 +86,27 @@ def test_servers_are_up_as_far_as_nodes_know_on_each_part_of_their_page(env: Env
     assert "≥ 1" in row
     assert "old" not in row
     assert "2 of 2" in page.partition('id="backend-')[2].partition("</tr>")[0]
+
+
+def test_connections_are_called_so_and_are_in_no_sum_of_requests(env: Env) -> None:
+    pool = env.pools["acme"]
+    assert (live_numbers(env.acme).requests_rps or 0.0) > 0
+    Pool.objects.filter(pk=pool.pk).update(protocol="tcp")
+    assert live_numbers(env.acme).requests_rps is None
+    whole = flow_of(env.operator, None)
+    assert {(use.demand_rps, use.served_rps) for use in whole.regions} == {(0.0, 0.0)}
+    assert whole.lanes == ()
+    assert "is at 10 of 10 connections/s of acme/acme-web" in text(env, "/")
+    assert "Overflowing" in text(env, "/regions/us")
+    page = text(env, f"/pools/{pool.pk}")
+    assert "connections/s: " in page
+    assert "<small>conn.</small>" in text(env, "/pools")
+    for word in ("Requests/s", ">5xx<", "p95", "requests/s: "):
+        assert word not in page, word
+    env.listener.protocol = "tcp"
+    env.listener.save()
+    page = text(env, f"/load-balancers/{env.listener.load_balancer_id}")
+    assert page.partition('data-label="Requests/s"')[2].partition("</td>")[0].strip().endswith("–")
 
 
 def test_a_region_of_which_nothing_is_known_has_no_capacity(env: Env) -> None:
