@@ -89,4 +89,6 @@ def _peak(values: Sequence[float | None]) -> str:
     known = [value for value in values if value is not None]
     if not known:
         return ""
-    return f"peak {rate(max(known))}/s in the last hour" if max(known) > 0 else "none in the last hour"
+    # The newest minutes are not summed up yet.
+    when = "in the last hour" if len(known) >= len(values) - 2 else f"in {len(known)} min measured"
+    return f"peak {rate(max(known))}/s {when}" if max(known) > 0 else f"none {when}"

@@ -88,6 +88,8 @@ def test_a_number_is_compared_with_an_hour_ago_and_with_nothing_where_nobody_kno
     assert (found["errors"].value, found["errors"].note, found["errors"].kind) == ("8.0 %", "0 % an hour ago", "bad")
     assert (found["p95"].value, found["p95"].unit, found["p95"].note) == ("1.23", "s", "")
     assert found["rejected"].note == "peak 3/s in the last hour"
+    started = [*[Point(at, None, None, None) for at in range(56)], *moved[:2], Point(58, None, None, None), moved[0]]
+    assert figures(live, series, started, QUIET)[4].note == "none in 3 min measured"
     unknown = Series(tuple(range(60)), empty, empty, empty, empty, empty)
     assert figures(live, unknown, [], replace(QUIET, at=None))[0].note == ""
     assert figures(live, unknown, [], replace(QUIET, at=None))[3].value == ""
