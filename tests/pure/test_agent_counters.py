@@ -8,10 +8,11 @@ from apps.agent.process import counters
 
 PRINTED = """Pid: 7
 Start_time_sec: 100
-# pxname,svname,req_tot,stot,hrsp_2xx,hrsp_4xx,scur,status,dcon,dses
-lst-1,FRONTEND,50,50,45,5,2,OPEN,,
-lst-2,FRONTEND,0,0,0,0,0,OPEN,3,4
-pool-1,BACKEND,30,30,30,0,1,UP,,
+# pxname,svname,req_tot,stot,hrsp_2xx,hrsp_4xx,scur,status,dcon,dses,act,bck
+lst-1,FRONTEND,50,50,45,5,2,OPEN,,,,
+lst-2,FRONTEND,0,0,0,0,0,OPEN,3,4,,
+pool-1,BACKEND,30,30,30,0,1,UP,,,2,0
+pool-2,BACKEND,0,0,0,0,0,UP,,,0,0
 # table: st_latency, type: string, size:102400, used:1
 0x1: key=pool-1/100 use=0 exp=0 shard=0 gpc0=30
 # table: st_routes, type: string, size:204800, used:2
@@ -44,7 +45,12 @@ def test_our_own_probes_are_no_traffic_of_a_listener() -> None:
 
 def test_probes_are_no_route_and_backends_keep_their_numbers() -> None:
     found = rows()
-    assert set(found) == {"lst-1", "lst-2", "pool-1", "route-3"}
+    assert set(found) == {"lst-1", "lst-2", "pool-1", "pool-2", "route-3"}
     assert found["lst-1"]["kind"] == "frontend"
     assert (found["route-3"]["requests"], found["route-3"]["errors"]) == (30, 1)
     assert found["pool-1"]["requests"] == 30
+
+
+def test_a_backend_without_any_server_is_down_whatever_haproxy_calls_it() -> None:
+    found = rows()
+    assert (found["pool-1"]["status"], found["pool-2"]["status"]) == ("UP", "DOWN")

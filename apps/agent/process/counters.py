@@ -112,9 +112,15 @@ def _row(row: dict[str, str]) -> dict[str, Any] | None:
         "bytes_out": _number(row, "bout"),
         "errors": _number(row, "ereq") + _number(row, "econ") + _number(row, "eresp"),
         "latency_ms": latency,
-        "status": row.get("status", ""),
+        "status": _status(row),
         "check": f"{check} in {took} ms" if check and took else check,
     }
+
+
+def _status(row: dict[str, str]) -> str:
+    """HAProxy calls a backend UP that has no server at all."""
+    empty = row["svname"] == "BACKEND" and row.get("act") == row.get("bck") == "0"
+    return "DOWN" if empty else row.get("status", "")
 
 
 def _without_probes(row: dict[str, Any], probes: Mapping[str, int]) -> dict[str, Any]:
