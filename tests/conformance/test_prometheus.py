@@ -182,3 +182,9 @@ def test_a_dashboard_is_of_grafanas_types_and_asks_for_what_exists(path: Path, t
 def test_a_word_that_grafana_does_not_know_is_noticed() -> None:
     dashboard = json.loads(DASHBOARDS[0].read_text()) | {"sizes": 3}
     assert json.loads(JSONEncoder().encode(Dashboard.from_json(dashboard))) != dashboard
+
+
+@pytest.mark.parametrize("path", [RULES, *DASHBOARDS], ids=lambda path: path.name)
+def test_pools_of_one_name_in_two_accounts_are_never_added_up(path: Path) -> None:
+    found = re.findall(r"by \(([^)]*\bpool\b[^)]*)\)", path.read_text())
+    assert all("account" in labels for labels in found), found
