@@ -29,7 +29,7 @@ def families(nodes: Iterable[Node], locations: Mapping[int, Location]) -> list[M
     serving = GaugeMetricFamily("spillway_node_serving", "1 when a worker serves what it was given.", labels=labels)
     generation = GaugeMetricFamily("spillway_node_generation", "Generation that the node runs.", labels=labels)
     drifted = GaugeMetricFamily("spillway_node_drifted", "1 when files on the node were edited.", labels=labels)
-    reloads = CounterMetricFamily("spillway_node_reloads", "Reloads since the agent began.", labels=labels)
+    reloads = CounterMetricFamily("spillway_node_reloads", "Reloads since the node joined.", labels=labels)
     ends = GaugeMetricFamily(
         "spillway_node_certificate_not_after_seconds",
         "When the certificate ends that the node showed last, in Unix time.",

@@ -19,7 +19,7 @@ LABELS = ["account", "pool", "region", "node"]
 
 
 def families(totals: Mapping[int, Mapping[Key, Counts]], locations: Mapping[int, Location]) -> Iterator[Metric]:
-    """What nodes counted since their HAProxy began, and the limits in force; three queries."""
+    """What nodes counted since their HAProxy began, and the limits in force; four queries."""
     names = Pool.objects.order_by().values_list("pk", "account__name", "name")
     pools = {f"pool-{pk}": (account, name) for pk, account, name in names}
     yield from _counted(totals, locations, pools)
@@ -30,7 +30,7 @@ def families(totals: Mapping[int, Mapping[Key, Counts]], locations: Mapping[int,
 def _counted(
     totals: Mapping[int, Mapping[Key, Counts]], locations: Mapping[int, Location], pools: Mapping[str, tuple[str, str]]
 ) -> list[Metric]:
-    requests = CounterMetricFamily("spillway_requests", "Requests given to a pool.", labels=LABELS)
+    requests = CounterMetricFamily("spillway_requests", "Requests given to a pool; of tcp connections.", labels=LABELS)
     responses = CounterMetricFamily("spillway_responses", "Responses of a pool by class.", labels=[*LABELS, "class"])
     sent = CounterMetricFamily("spillway_response_bytes", "Bytes sent to clients.", labels=LABELS)
     open_now = GaugeMetricFamily("spillway_connections", "Connections of a pool now.", labels=LABELS)
@@ -43,6 +43,7 @@ def _counted(
         "Servers of a pool that get requests: they are up, or nothing checks them.",
         labels=LABELS,
     )
+    of_tcp = {f"pool-{pk}" for pk in Pool.objects.filter(protocol="tcp").order_by().values_list("pk", flat=True)}
     for node_id, rows in totals.items():
         up = _servers_up(rows)
         for (kind, name), counts in rows.items():
@@ -50,7 +51,7 @@ def _counted(
                 continue
             values = [*pools[name], locations[node_id].region, locations[node_id].node]
             requests.add_metric(values, counts.requests)
-            for digit in "2345":
+            for digit in "2345" if name not in of_tcp else "":
                 responses.add_metric([*values, f"{digit}xx"], getattr(counts, f"status_{digit}xx"))
             sent.add_metric(values, counts.bytes_out)
             open_now.add_metric(values, counts.connections_now)

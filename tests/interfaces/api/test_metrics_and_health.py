@@ -13,7 +13,7 @@ from pytest_django.fixtures import Settings
 
 from apps.accounts.tokens import create_token
 from apps.core.clock import now
-from apps.definitions.models import Certificate
+from apps.definitions.models import Certificate, Pool
 from apps.drivers.proxy.contract import CounterReading
 from apps.fleet.models import Fleet
 from apps.observe import schema, services
@@ -119,6 +119,14 @@ def test_metrics_count_what_the_nodes_counted(client: Client, env: Env, live_red
     assert value(found, "spillway_node_generation", node="eu-1") == 7
     assert value(found, "spillway_queue_length", queue="push") == 0
     assert value(found, "spillway_collector_up") == 0
+
+
+def test_of_connections_no_responses_are_told(client: Client, env: Env, live_redis: str) -> None:
+    put_numbers(env)
+    Pool.objects.update(protocol="tcp")
+    labels = {"account": "acme", "pool": "acme-web", "region": "eu", "node": "eu-1"}
+    assert value(scrape(client), "spillway_requests_total", **labels) == 120
+    assert "spillway_responses_total{" not in client.get("/metrics").content.decode()
 
 
 def test_metrics_tell_limits_overflow_and_what_was_refused(client: Client, env: Env, live_redis: str) -> None:
