@@ -133,7 +133,7 @@ def _pool_row(pool: Pool, backend: Backend, use: Use | None, capacity: Measured 
     return PoolRow(
         pool=pool,
         region=backend.region,
-        served=UNKNOWN if use is None else f"{use.served:,}",
+        served=UNKNOWN if use is None else f"{use.served:,}{' connections' if pool.protocol == 'tcp' else ''}",
         overflow=UNKNOWN if use is None else f"{use.overflow_out:,}",
         rejected=UNKNOWN if use is None else f"{use.rejected:,}",
         peak=UNKNOWN if use is None or use.peak_rps is None else f"{short(use.peak_rps)}/s",

@@ -77,6 +77,8 @@ def test_traffic_is_told_by_pool_and_region(env: Env, pool: Pool) -> None:
     assert (row.served, row.overflow, row.rejected) == ("1,800", "300", "60")
     assert row.peak == "26/s", "1,560 requests were wanted in the busiest minute"
     assert row.known == "< 1 %"
+    Pool.objects.update(protocol="tcp")
+    assert rows_of(client_of(env.acme))[key_of(env, pool)].served == "1,800 connections"
 
 
 def test_a_watched_region_without_requests_has_none(env: Env, pool: Pool) -> None:
