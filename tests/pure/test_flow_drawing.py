@@ -171,7 +171,7 @@ def test_the_table_twin_has_a_row_per_band_with_the_reason() -> None:
     assert rows == [
         ("europe-west1", "europe-west1", "2", "100 %", "0 ms", "local traffic has priority"),
         ("us-central1", "us-central1", "10", "50 %", "0 ms", "local traffic has priority"),
-        ("us-central1", "europe-west1", "8", "40 %", "+98 ms", "us-central1 is at its limit"),
+        ("us-central1", "europe-west1", "8", "40 %", "+98 ms", "us-central1 reached its limit"),
         ("us-central1", "nobody: refused", "2", "10 %", "–", "every region is at its limit"),
     ]
 

@@ -9,8 +9,8 @@ from apps.overflow.flows import Flow, Lane, RegionUse
 from apps.web.kit.figures import share
 
 WHY = {
-    "rate": "{source} is at its limit",
-    "connections": "{source} is at its limit of requests in flight",
+    "rate": "{source} reached its limit",
+    "connections": "{source} reached its limit of requests in flight",
     "down": "{source} has no usable server",
     "drained": "{source} is drained",
     "kept": "clients of {source} stay with the servers that they know",

@@ -48,7 +48,7 @@ def test_the_overview_draws_what_spills_says_why_and_has_a_table_twin(env: Env) 
     assert re.search(r"us is at 10 of 10 requests/s of acme/acme-web since \d\d:\d\d", page)
     assert re.search(r'<text id="traffic-wide-said-lane-rgn-\d+-rgn-\d+"[^>]*>(9\.[89]|10)/s \+98 ms</text>', page)
     assert "Show as table" in page
-    assert "us is at its limit</td>" in page
+    assert "us reached its limit</td>" in page
 
 
 def test_what_lacks_a_silent_node_is_at_least_so_much_and_old_numbers_of_a_node_say_their_age(env: Env) -> None:
