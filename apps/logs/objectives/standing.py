@@ -20,7 +20,8 @@ from apps.observe.collect.slots import WINDOW
 from apps.observe.show.objectives import ALL, Share, Standing, standings
 
 # Lines come about a second after their request, and are counted each minute.
-BEHIND, UNCOUNTED = timedelta(minutes=2), timedelta(minutes=5)
+SHOWN_BEHIND, BEHIND, UNCOUNTED = timedelta(seconds=15), timedelta(minutes=2), timedelta(minutes=5)
+COLUMNS = ("log__read_at", "log__waiting_s", "log__error", "log__dropped_at")
 NO_NODE = "No node serves this route, and clouds write no request lines"
 
 
@@ -90,18 +91,24 @@ def _gap(partly: str, nodes: Sequence[_NodeLines], at: datetime) -> Gap:
     return Gap("", _late(nodes, at), _lost(nodes, at))
 
 
+def missing_now() -> str:
+    """What of the lines of nodes that run something has not come yet, as a sentence; empty where all has. One query."""
+    rows = Node.objects.exclude(report=None).exclude(report__digest="").order_by().values_list(*COLUMNS)
+    nodes = [_NodeLines(*said) for said in rows]
+    return _late(nodes, now(), SHOWN_BEHIND) if nodes else ""
+
+
 def _nodes(fronts: Iterable[int]) -> dict[int, list[_NodeLines]]:
     rows = Node.objects.filter(fleet__load_balancers__in=list(fronts)).order_by()
-    columns = ("log__read_at", "log__waiting_s", "log__error", "log__dropped_at")
     found: dict[int, list[_NodeLines]] = defaultdict(list)
-    for front, *said in rows.values_list("fleet__load_balancers", *columns):
+    for front, *said in rows.values_list("fleet__load_balancers", *COLUMNS):
         found[front].append(_NodeLines(*said))
     return found
 
 
-def _late(nodes: Sequence[_NodeLines], at: datetime) -> str:
-    silent = sum(each.read_at is None or at - each.read_at > BEHIND for each in nodes)
-    late = sum(bool(each.error) or (each.waiting_s or 0) > BEHIND.total_seconds() for each in nodes)
+def _late(nodes: Sequence[_NodeLines], at: datetime, behind: timedelta = BEHIND) -> str:
+    silent = sum(each.read_at is None or at - each.read_at > behind for each in nodes)
+    late = sum(bool(each.error) or (each.waiting_s or 0) > behind.total_seconds() for each in nodes)
     if silent == len(nodes):
         return "Nobody collects request lines now."
     if silent or late:

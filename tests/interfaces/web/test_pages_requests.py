@@ -21,7 +21,8 @@ from apps.drivers.logs.contract import LogStore, Record, TooLarge, Unavailable
 from apps.drivers.logs.registry import open_logs
 from apps.fleet.models import Fleet
 from apps.logs import searching
-from apps.observe.models import Sample
+from apps.logs.models import NodeLog
+from apps.observe.models import NodeReport, Sample
 from apps.rollouts.models import Revision, Rollout
 from tests.apps.observe_env import make_env
 from tests.interfaces.people import client_of
@@ -54,6 +55,21 @@ def acme_lines(store: LogStore, acme: Actor, globex: Actor) -> list[Record]:
 
 
 SILENT = "The server was silent for too long before the response began."
+
+
+def test_lines_that_have_not_come_yet_are_said_to_be_missing(acme_lines: list[Record], acme: Actor) -> None:
+    first, second, never, _ = make_env().nodes
+    for node in (first, second):
+        NodeReport.objects.create(node=node, digest="d" * 64)
+        NodeLog.objects.create(node=node, read_at=now())
+    NodeReport.objects.create(node=never, last_contact_error="It does not answer.")
+    client = client_of(acme)
+    pages = ("/requests", "/requests/patterns")
+    assert all("Not all is here" not in shown(client, page) for page in pages)
+    NodeLog.objects.filter(node=second).update(read_at=now() - timedelta(seconds=30))
+    assert all("Request lines of 1 of 2 nodes are missing" in shown(client, page) for page in pages)
+    NodeLog.objects.update(read_at=now() - timedelta(seconds=30))
+    assert all("Nobody collects request lines now" in shown(client, page) for page in pages)
 
 
 def shown(client: Client, address: str, status: int = 200) -> str:
