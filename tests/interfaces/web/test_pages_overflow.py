@@ -14,7 +14,7 @@ from django.urls import reverse
 from apps.accounts.models import Membership
 from apps.audit.models import Entry
 from apps.core.clock import now
-from apps.definitions.models import Backend, Pool, Server
+from apps.definitions.models import Backend, Listener, Pool, Server
 from apps.fleet.models import Node, Region
 from apps.observe.collect.deltas import Counts
 from apps.observe.live import store as live
@@ -103,9 +103,8 @@ def test_connections_are_called_so_and_are_in_no_sum_of_requests(env: Env) -> No
     assert "<small>conn.</small>" in text(env, "/pools")
     for word in ("Requests/s", ">5xx<", "p95", "requests/s: "):
         assert word not in page, word
-    env.listener.protocol = "tcp"
-    env.listener.save()
-    page = text(env, f"/load-balancers/{env.listener.load_balancer_id}")
+    Listener.objects.update(protocol="tcp")
+    page = text(env, f"/load-balancers/{Listener.objects.get().load_balancer_id}")
     assert page.partition('data-label="Requests/s"')[2].partition("</td>")[0].strip().endswith("–")
 
 

@@ -21,8 +21,8 @@ class Traffic(words.Shown):
     connections = serializers.IntegerField(allow_null=True)
     age_s = serializers.FloatField(allow_null=True)
     stale = serializers.BooleanField()
-    partial = serializers.BooleanField(
-        help_text="Whether a node that may serve some of it is silent: it is at least so much."
+    incomplete = serializers.BooleanField(
+        source="partial", help_text="Whether a node that may serve some of it is silent: it is at least so much."
     )
 
 
