@@ -52,6 +52,17 @@ def test_a_row_that_fell_in_the_same_epoch_began_anew() -> None:
     assert step.rows[POOL].requests == 4
 
 
+def test_a_listener_whose_counts_waver_by_a_probe_did_not_begin_anew() -> None:
+    memory, _ = take(None, read(100, row("frontend", "lst-1", 500, connections=40)))
+    memory, step = take(memory, read(102, row("frontend", "lst-1", 500, status_2xx=499, connections=39)))
+    assert (step.rows or {("frontend", "lst-1"): Counts()})["frontend", "lst-1"].requests == 0
+    memory, step = take(memory, read(104, row("frontend", "lst-1", 503, connections=41)))
+    found = step.rows["frontend", "lst-1"]
+    assert (found.requests, found.status_2xx, found.connections) == (3, 3, 1)
+    _, step = take(memory, read(106, row("frontend", "lst-1", 4)))
+    assert step.rows["frontend", "lst-1"].requests == 4, "one that really began anew counts from zero"
+
+
 def test_a_row_that_was_missing_once_is_not_counted_twice() -> None:
     memory, _ = take(None, read(100, row("backend", "pool-1", 500)))
     memory, step = take(memory, read(102))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import attrgetter, sub
 
 from apps.drivers.proxy.contract import CounterReading, CounterRow
@@ -14,6 +14,8 @@ COUNTERS = (
 )  # fmt: skip
 # A longer silence is no basis for a rate: what happened in it is left out, rather than shown as a peak.
 LONGEST_GAP = 60.0
+# What a listener's counts may fall by in an epoch without having begun anew.
+WAVERS = 20
 counted = attrgetter(*COUNTERS)
 _NOTHING = (0,) * len(COUNTERS)
 Key = tuple[str, str]  # kind, object id
@@ -118,7 +120,8 @@ def take(before: Memory | None, reading: CounterReading) -> tuple[Memory, Step]:
 
     1. Without a memory, or after a gap that is too long, only gauges are known: counts and seconds are zero.
     2. In a new epoch the counters began at zero, so their values are what happened; in one that is resumed as in 1.
-    3. In the same epoch a row's counts are differences; a row that fell began anew, and its values count.
+    3. In the same epoch a row's counts are differences; a row that fell began anew, and its values count, but for the
+       few by which those of a listener waver.
     4. A row that is missing is remembered, so that its return is not counted twice.
     5. Changes count from the reading that they name and from no other. Raises UnknownBase.
     """
@@ -137,6 +140,8 @@ def take(before: Memory | None, reading: CounterReading) -> tuple[Memory, Step]:
         if known and key not in there:
             step.new.add(key)
         old = memory.rows.get(key)
+        if old is not None and row.kind == "frontend":
+            row = _without_wavering(old, row)  # noqa: PLW2901 - what was told is of no use any more
         if old == row and known:
             continue
         memory.rows[key] = row
@@ -153,6 +158,15 @@ def take(before: Memory | None, reading: CounterReading) -> tuple[Memory, Step]:
     _take_latency(memory, reading.latency_buckets, step if known else None)
     memory.read_at, memory.token = reading.read_at, reading.token
     return memory, step
+
+
+def _without_wavering(old: CounterRow, row: CounterRow) -> CounterRow:
+    """An agent takes its own probes off a listener's counts, now and then a moment before they are in them."""
+    falls = [before - after for after, before in zip(counted(row), counted(old), strict=True)]
+    if not any(0 < fall <= WAVERS for fall in falls):
+        return row
+    highest = {name: getattr(old, name) for name, fall in zip(COUNTERS, falls, strict=True) if 0 < fall <= WAVERS}
+    return replace(row, **highest)
 
 
 def _note_waiting(memory: Memory, key: Key, row: CounterRow) -> None:
