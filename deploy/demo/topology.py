@@ -120,18 +120,25 @@ class DemoTopology:
 
     def ports(self) -> dict[int, str]:
         """Every TCP port that the demo takes on 127.0.0.1, and for what."""
+        taken: dict[int, str] = {}
+        for port, what in self._ports():
+            if port in taken:
+                raise SystemExit(f"Port {port} would be for {taken[port]} and for {what}: choose another one.")
+            taken[port] = what
+        return taken
+
+    def _ports(self) -> Iterator[tuple[int, str]]:
         config = self.config
-        taken = {
-            config.console_port: "the console",
-            config.redis_port: "Redis",
-            config.client_port: "the clients' control",
-        }
+        yield config.console_port, "the console"
+        yield config.redis_port, "Redis"
+        yield config.client_port, "the clients' control"
         among = {fleet["name"]: fleet["spec"] for fleet in self.objects("Fleet")}
         for node in self.nodes():
             for port in self.listener_ports():
-                taken[port + node.port_offset] = f"node {node.name}"
+                yield port + node.port_offset, f"node {node.name}"
             for name, what in AMONG_NODES.items():
-                taken[among[node.fleet][name] + node.port_offset] = f"{what} of node {node.name}"
+                yield among[node.fleet][name] + node.port_offset, f"{what} of node {node.name}"
             if node.url.startswith("https://"):
-                taken[int(node.url.rpartition(":")[2])] = f"the agent of {node.name}"
-        return taken | {server.port: f"server {server.name}" for server in self.servers()}
+                yield int(node.url.rpartition(":")[2]), f"the agent of {node.name}"
+        for server in self.servers():
+            yield server.port, f"server {server.name}"

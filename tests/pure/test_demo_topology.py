@@ -30,6 +30,12 @@ def config(tmp_path: Path) -> Iterator[DemoConfig]:
     shutil.rmtree(made.run, ignore_errors=True)  # below /tmp where the test's own directory is too deep for sockets
 
 
+def test_ports_that_meet_are_named_before_anything_starts(config: DemoConfig) -> None:
+    meets = replace(config, agent_port=config.backend_port + 100)
+    with pytest.raises(SystemExit, match=r"Port 19201 would be for the agent of eu-2 and for server eu-vm-1"):
+        DemoTopology(meets).ports()
+
+
 def test_the_tutorial_has_two_regions_two_nodes_and_three_servers_each(config: DemoConfig) -> None:
     topology = DemoTopology(config)
     assert [(node.name, node.region) for node in topology.nodes()] == [
