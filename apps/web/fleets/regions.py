@@ -143,7 +143,7 @@ def _numbers(use: RegionUse, *, known: bool, at_least: str) -> dict[str, Any]:
         "overflow_out_rps": rate(use.overflow_out_rps) if known else "",
         "overflow_in_rps": rate(use.overflow_in_rps) if known else "",
         "percent": None if used is None else round(100 * used),
-        "kind": use_kind(use) or "good",
+        "kind": use_kind(one) or "good",
         "use": use_words(use) if known else "",
         **_limit(one, use.fullest.pool if use.fullest else ""),
         "sentences": use.sentences if known else (),

@@ -108,6 +108,13 @@ def test_connections_are_called_so_and_are_in_no_sum_of_requests(env: Env) -> No
     assert page.partition('data-label="Requests/s"')[2].partition("</td>")[0].strip().endswith("–")
 
 
+def test_the_bar_of_a_region_has_the_colour_of_the_pool_that_it_measures(env: Env) -> None:
+    Server.objects.filter(backend__pool=env.pools["globex"]).delete()
+    Backend.objects.filter(pool=env.pools["acme"]).update(limit_value=100)
+    row = next(row for row in client_of(env.operator).get("/regions").context["rows"] if row["region"].name == "us")
+    assert (row["state"][2], row["percent"], row["kind"]) == ("1 of 2 pools down", 10, "good")
+
+
 def test_a_region_of_which_nothing_is_known_has_no_capacity(env: Env) -> None:
     Sample.objects.all().delete()
     live.client().flushdb()
