@@ -264,3 +264,8 @@ def test_every_parameter_that_is_written_down_is_used() -> None:
     ):
         for name in known:
             assert f"#/components/parameters/{location}-{name}" in used, name
+
+
+def test_what_is_asked_for_by_name_may_be_missing() -> None:
+    asked = ((path, methods[each]) for path, methods in WRITTEN["paths"].items() for each in METHODS if each in methods)
+    assert [path for path, said in asked if "{" in path and "404" not in said["responses"]] == []

@@ -15,7 +15,7 @@ OPERATIONS: Table = {
         platform.CreateNodeToken,
     ),
     ("nodes-certificates", "GET"): replace(
-        detail(platform.NodeCertificates, "the certificates of a node", version=False), refuses=READ_REFUSALS
+        detail(platform.NodeCertificates, "the certificates of a node", version=False), refuses=(*READ_REFUSALS, 404)
     ),
     ("nodes-revoke", "POST"): of_one("Revoke the certificates of a node", {200: platform.NodeRevoked}),
     ("node-authorities", "GET"): replace(
