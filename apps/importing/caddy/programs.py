@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from apps.importing.caddy import moves
 from apps.importing.caddy.context import Caddy
 from apps.importing.caddy.handlers.access import basic_auth, body_limit
 from apps.importing.caddy.handlers.answers import EMPTY, answer, refusal
@@ -14,12 +13,13 @@ from apps.importing.caddy.handlers.headers import header_changes
 from apps.importing.caddy.handlers.proxying import asks_somebody, passed
 from apps.importing.caddy.handlers.rewriting import rewritten
 from apps.importing.caddy.matchers import condition_of
-from apps.importing.caddy.moves import Move
 from apps.importing.logic.certainty import surely
 from apps.importing.logic.decisions import Effect, Rule, fixed
 from apps.importing.logic.formulas import Formula, all_of, any_of, negated
 from apps.importing.nginx.rules.access import AS_WRITTEN
+from apps.importing.values import moves
 from apps.importing.values.fields import listed, mapping
+from apps.importing.values.moves import Move
 from apps.importing.values.parsing import Path
 from apps.importing.verdicts import Verdict
 

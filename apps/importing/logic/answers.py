@@ -13,7 +13,7 @@ def about_host(atom: Atom, host: str) -> bool:
         return any(f".{value.strip('.')}." in f".{host}." for value in atom.values)
     if atom.match == "label":
         return host.partition(".")[2] in atom.values
-    return _about_text(atom, host)
+    return about_text(atom, host)
 
 
 def about_path(atom: Atom, path: str) -> bool:
@@ -26,10 +26,11 @@ def about_path(atom: Atom, path: str) -> bool:
         return any(f"/{value.strip('/')}/" in f"{text}/" for value in values)
     if atom.match == "dom":
         return any(value in re.split(r"[/?.:]", text) for value in values)
-    return _about_text(atom, path)
+    return about_text(atom, path)
 
 
-def _about_text(atom: Atom, text: str) -> bool:
+def about_text(atom: Atom, text: str) -> bool:
+    """Whether the text is one of those that are asked for."""
     if atom.match == "found":
         return True
     if atom.match == "reg":

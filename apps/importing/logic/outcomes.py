@@ -10,7 +10,7 @@ from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
 from apps.compiler.matching import patterns
 from apps.importing.logic.decisions import Decision, Effect
-from apps.importing.logic.paths import EXACT, PREFIX, REGEX, Key
+from apps.importing.logic.paths import EXACT, PREFIX, Key
 from apps.importing.logic.regexes import literal
 from apps.importing.logic.targets import HOST, Target
 
@@ -87,26 +87,39 @@ def _forget(said: dict[str, Any], header: str) -> None:
 
 
 def _rewrite(outcome: Outcome, key: Key, old: str, new: str) -> None:
-    """`old` at the beginning of the path becomes `new`."""
-    beginning = literal(old.rstrip("/"))
-    if key.kind == REGEX and old.strip("/") and key.text.startswith((f"{beginning}/", f"{beginning}(/")):
-        # What asks for paths below the prefix leaves the prefix itself as it is.
-        pattern = f"{beginning}/(.*)" if old.endswith("/") else f"{beginning}/?(.*)"
-        replacement = f"{new.rstrip('/')}/\\1"
-        outcome.rules.setdefault("rewrite", {}).update(path_regex=pattern, path_replacement=replacement)
+    """`old` at the beginning of the path, as it is by then, becomes `new`."""
+    so_far = outcome.rules.get("rewrite", {})
+    if key.kind == PREFIX and not so_far.keys() & {"path", "path_replacement"}:
+        path = outcome.prefix_rewrite or key.text
+        outcome.prefix_rewrite = _moved("" if path == "/" else path, old, new).rstrip("/") or "/"
         return
-    if not f"{key.text}/".startswith(f"{old.rstrip('/')}/") or key.kind not in (PREFIX, EXACT):
+    if "path_replacement" in so_far:
+        said = {"path_replacement": _moved(so_far["path_replacement"], old, new)}
+    elif "path" in so_far or key.kind == EXACT:
+        said = {"path": _moved(so_far.get("path", key.text), old, new)}
+    else:
+        said = _of_pattern(key, old, new)
+    outcome.rules["rewrite"] = so_far | said
+
+
+def _of_pattern(key: Key, old: str, new: str) -> dict[str, str]:
+    """What asks for paths below a prefix leaves the prefix itself as it is."""
+    beginning = literal(old.rstrip("/"))
+    if beginning and not key.text.startswith((f"{beginning}/", f"{beginning}(/")):
         raise Unsayable("The path is rewritten behind a pattern; use a prefix.")
-    rest = key.text[len(old.rstrip("/")) :] if key.text != "/" else ""
-    path = (new.rstrip("/") + rest) or "/"
+    pattern = f"{beginning}/(.*)" if old.endswith("/") else f"{beginning}/?(.*)"
+    return {"path_regex": pattern, "path_replacement": f"{new.rstrip('/')}/\\1"}
+
+
+def _moved(path: str, old: str, new: str) -> str:
+    if not f"{path}/".startswith(f"{old.rstrip('/')}/"):
+        raise Unsayable("The path is rewritten behind a pattern; use a prefix.")
+    found = new.rstrip("/") + path[len(old.rstrip("/")) :] or "/"
     try:
-        grammar.path(path)
+        grammar.path(found.replace("\\", ""))
     except GrammarError as error:
         raise Unsayable(error.message) from error
-    if key.kind == EXACT:
-        outcome.rules.setdefault("rewrite", {})["path"] = path
-    else:
-        outcome.prefix_rewrite = path.rstrip("/") or "/"
+    return found
 
 
 def _action(final: Effect, key: Key, hostname: str, pool_of: Callable[[str], str | None]) -> dict[str, Any]:

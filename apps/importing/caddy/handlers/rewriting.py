@@ -8,14 +8,14 @@ from typing import Any
 
 from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
-from apps.importing.caddy import moves
 from apps.importing.caddy.context import Caddy
-from apps.importing.caddy.moves import Changed
 from apps.importing.caddy.placeholders import as_nginx, names_in
 from apps.importing.logic.decisions import Effect, change
 from apps.importing.logic.formulas import Formula
 from apps.importing.nginx.rules.rewriting import NOT_SAID, Moved, moved
+from apps.importing.values import moves
 from apps.importing.values.fields import mapping
+from apps.importing.values.moves import Changed
 from apps.importing.values.parsing import Path
 
 SAME = ("{http.request.uri}", "{http.request.uri.path}", "{http.request.orig_uri}", "{http.request.orig_uri.path}")

@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
-from apps.importing.haproxy.criteria.criteria import PREDEFINED, Criteria
+from apps.importing.haproxy.criteria.criteria import Criteria
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.logic.formulas import Atom, Formula, all_of, negated
 from apps.importing.verdicts import Ledger, Line, Verdict
+
+PREDEFINED = {
+    "TRUE": "always_true",
+    "FALSE": "always_false",
+    "HTTP": "req.proto_http",
+    "WAIT_END": "always_true",
+    "REQ_CONTENT": "req.len gt 0",
+    "HTTP_URL_SLASH": "path_beg /",
+    "HTTP_1.1": "always_true",
+    "HTTP_URL_STAR": "always_false",
+    "HTTP_URL_ABS": "always_false",
+    "LOCALHOST": "src 127.0.0.1/8",
+    **{f"METH_{name}": f"method {name}" for name in ("DELETE", "OPTIONS", "PATCH", "POST", "PUT", "TRACE", "CONNECT")},
+    "METH_GET": "method GET HEAD",
+    "METH_HEAD": "method HEAD",
+}
 
 
 class Conditions:

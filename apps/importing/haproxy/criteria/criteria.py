@@ -11,8 +11,9 @@ from apps.importing.context import FORWARDED_PROTO
 from apps.importing.files import Files
 from apps.importing.haproxy.criteria.numbers import OPERATORS, asks_any, compared
 from apps.importing.haproxy.criteria.samples import Sample, parse_sample
-from apps.importing.logic.formulas import Formula, all_of, any_of, negated
+from apps.importing.logic.formulas import Atom, Formula, all_of, any_of, negated, replaced
 from apps.importing.logic.questions import Questions
+from apps.importing.values.moves import KEPT
 
 MATCHES = ("beg", "dir", "dom", "end", "len", "reg", "sub", "val", "cnt", "ip")
 _SUFFIXED = re.compile(
@@ -73,21 +74,6 @@ _OF_REQUESTS = frozenset(
     }
 )
 _OF_EITHER = frozenset({"hdr", "hdr_cnt", "hdr_val", "cook"})
-PREDEFINED = {
-    "TRUE": "always_true",
-    "FALSE": "always_false",
-    "HTTP": "req.proto_http",
-    "WAIT_END": "always_true",
-    "REQ_CONTENT": "req.len gt 0",
-    "HTTP_URL_SLASH": "path_beg /",
-    "HTTP_1.1": "always_true",
-    "HTTP_URL_STAR": "always_false",
-    "HTTP_URL_ABS": "always_false",
-    "LOCALHOST": "src 127.0.0.1/8",
-    **{f"METH_{name}": f"method {name}" for name in ("DELETE", "OPTIONS", "PATCH", "POST", "PUT", "TRACE", "CONNECT")},
-    "METH_GET": "method GET HEAD",
-    "METH_HEAD": "method HEAD",
-}
 
 
 @dataclass(slots=True)
@@ -198,7 +184,13 @@ class Criteria(Questions):
         answering, self.of_responses = self.of_responses, False
         found = self._compared(text, asked)
         self.of_responses = answering
-        return found
+        return replaced(found, self._before_changes)
+
+    def _before_changes(self, atom: Atom) -> Atom:
+        """A question about the path that was kept, whatever becomes of that of the request."""
+        if atom.subject != "path":
+            return atom
+        return self.atoms.get("path", atom.match, atom.values, name=KEPT, ignore_case=atom.ignore_case, why=atom.why)
 
     def _compared(self, text: str, asked: _Asked) -> Formula:
         """The comparison with what the variable was given: a constant, or another sample."""
@@ -462,7 +454,7 @@ _READERS: dict[str, Callable[[Criteria, _Asked], Formula]] = {
     "path": Criteria._of_path,
     "pathq": Criteria._of_path,
     "url": Criteria._of_path,
-    "capture.req.uri": Criteria._of_path,
+    "capture.req.uri": lambda self, asked: replaced(self._of_path(asked), self._before_changes),
     "uri": Criteria._of_path,
     "base": Criteria._of_base,
     "method": lambda self, asked: self.atoms.get("method", "str", tuple(asked.values)),

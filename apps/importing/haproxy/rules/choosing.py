@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from apps.importing.context import say_unknown
 from apps.importing.haproxy.criteria.conditions import Conditions
 from apps.importing.haproxy.criteria.samples import Sample, parse_sample
+from apps.importing.haproxy.rules.moved import Moved
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.traffic.context import Context
 from apps.importing.logic.certainty import differing, surely
@@ -23,9 +24,11 @@ class Choices:
     """The last rules of a frontend; `but` are questions that only those of a tcp section can ask."""
 
     def __init__(
-        self, context: Context, conditions: Conditions, section: Section, *, but: frozenset[str] = frozenset()
-    ) -> None:
+        self, context: Context, conditions: Conditions, section: Section, *,
+        moved: Moved | None = None, but: frozenset[str] = frozenset(),
+    ) -> None:  # fmt: skip
         self.context = context
+        self.moved = moved or Moved(context.questions)
         self.but = but
         self.conditions = conditions
         self.section = section
@@ -51,7 +54,7 @@ class Choices:
         ledger = self.context.ledger
         if self._stands_in(line, name, formula):
             return
-        condition, unknown = surely(self._while_up(line, name, formula), but=self.but)
+        condition, unknown = surely(self.moved.before(self._while_up(line, name, formula)), but=self.but)
         for why in unknown:
             say_unknown(self.context, line, why, gone=condition is False)
         for why in differing(condition):
@@ -132,9 +135,13 @@ class Choices:
             name = section.name
             if name.startswith(before) and name.endswith(after) and len(name) > len(before) + len(after):
                 key = name[len(before) : len(name) - len(after)]
-                formula, unknown = surely(self.context.questions.map_keys(sample, "str", key))
+                formula, unknown = surely(self._key(sample, "str", key))
                 if not unknown:
                     yield Rule(line, all_of([condition, formula]), Effect("backend", (name,)), 1)
+
+    def _key(self, sample: Sample, kind: str, key: str) -> Formula:
+        """Whether this key is the one of the request."""
+        return self.moved.before(self.context.questions.map_keys(sample, kind, key))
 
     def _by_map(
         self,
@@ -156,7 +163,7 @@ class Choices:
         targets: dict[str, list[Formula]] = {}
         ordered = kind not in ("str", "")
         for key, value in entries:
-            formula, unknown = surely(self.context.questions.map_keys(sample, kind, key))
+            formula, unknown = surely(self._key(sample, kind, key))
             if unknown:
                 self.context.ledger.differs(line, f"The map has a key that cannot be asked: {unknown[0]}.")
             elif ordered:

@@ -6,14 +6,16 @@ Connections first (`tcp-request`), then `block` and `http-request` with the `req
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from apps.compiler.matching import patterns
 from apps.importing.context import say_unknown
 from apps.importing.haproxy.criteria.conditions import Conditions
 from apps.importing.haproxy.criteria.networks import Networks, asks_networks_alone
 from apps.importing.haproxy.rules.answers import read_old, read_response
 from apps.importing.haproxy.rules.choosing import Choices
 from apps.importing.haproxy.rules.mapped import by_map
+from apps.importing.haproxy.rules.moved import Moved
 from apps.importing.haproxy.rules.old_words import KEYWORDS, header_of, host_asked, read_old_request
 from apps.importing.haproxy.rules.requests import Read, has_own_text, read_request, told
 from apps.importing.haproxy.rules.soft import OWN_TEXT, Soft
@@ -25,6 +27,7 @@ from apps.importing.haproxy.traffic.context import Context
 from apps.importing.logic.certainty import asks, differing, refusing, source_and_rest, surely
 from apps.importing.logic.decisions import Effect, Program, Rule, change
 from apps.importing.logic.formulas import Formula, all_of, negated
+from apps.importing.logic.paths import REST
 from apps.importing.verdicts import Line, Verdict
 
 NEVER = "HAProxy no longer has the request when it answers, so this never holds; it keeps what it needs by set-var."
@@ -43,8 +46,10 @@ class Reader:
     section: Section
     conditions: Conditions
     soft: Soft
+    moved: Moved
     rules: list[Rule] = field(default_factory=list)
     answers: list[Rule] = field(default_factory=list)
+    _pattern: Formula = True
 
     def program(self) -> Program:
         """All rules of the proxy."""
@@ -61,7 +66,7 @@ class Reader:
             words, formula = self.conditions.of(line.words[1:])
             self._redirect(line, formula, words, phase=1)
         if self.section.kind != "backend":
-            Choices(self.context, self.conditions, self.section).add(self.rules)
+            Choices(self.context, self.conditions, self.section, moved=self.moved).add(self.rules)
         self._responses()
         return Program(tuple(self.rules), tuple(self.answers), access)
 
@@ -188,14 +193,17 @@ class Reader:
             return
         if said:
             ledger.differs(line, said.removeprefix("different:"))
+        before = len(self.rules)
         for rule in self.soft.rules(line, formula, effects, phase):
             self._rule(line, rule)
+        self.moved.add(self.rules[before:])
 
     def _rule(self, line: Line, rule: Rule | None) -> None:
         """Add a rule whose condition is certain; lists of networks become policies of their own."""
         ledger = self.context.ledger
         if rule is None:
             return
+        rule = replace(rule, condition=self.moved.before(all_of([rule.condition, self._path_of(rule.effect)])))
         condition, unknown = surely(rule.condition)
         closed, _ = surely(refusing(rule.condition)) if _refuses(rule.effect) else (condition, [])
         for why in unknown:
@@ -210,7 +218,6 @@ class Reader:
                 ledger.mapped(line)
             return
         ledger.mapped(line)
-        condition = all_of([condition, self._path_of(rule.effect)])
         access = self._access(rule.effect, condition)
         if access is None:
             self.rules.append(Rule(line, condition, rule.effect, rule.phase))
@@ -220,12 +227,15 @@ class Reader:
             self.rules.append(Rule(line, rest, effect, rule.phase))
 
     def _path_of(self, effect: Effect) -> Formula:
-        """What a rewritten prefix asks of the path."""
-        if effect.kind == "change" and effect.data[0] == "path" and effect.data[1] != "/":
-            old = str(effect.data[1])
-            match, value = ("beg", old) if old.endswith("/") else ("segment", old.strip("/"))
-            return self.context.questions.atoms.get("path", match, (value,))
-        return True
+        """What a path must be like to be rewritten."""
+        block, name, value = effect.data if effect.kind == "change" else ("", "", "")
+        if block == "path" and name != "/":
+            match, text = ("beg", str(name)) if str(name).endswith("/") else ("segment", str(name).strip("/"))
+            return self.context.questions.atoms.get("path", match, (text,))
+        if (block, name) == ("rewrite", "path_regex"):
+            takes_all = all(patterns.matches(str(value), path) for path in ("/", REST))
+            self._pattern = takes_all or self.context.questions.atoms.get("path", "reg", (f"^{value}$",))
+        return self._pattern if block == "rewrite" and str(name).startswith("path_re") else True
 
     def _access(self, effect: Effect, condition: Formula) -> list[tuple[Effect, Formula]] | None:
         """A refusal that asks for networks, as lists of networks."""

@@ -15,6 +15,7 @@ from apps.importing.haproxy.listeners.certificates import Certificates
 from apps.importing.haproxy.listeners.listening import BELIEVED, add_options
 from apps.importing.haproxy.listeners.ports import Bind, say_unreachable
 from apps.importing.haproxy.pools.backends import protocol_of
+from apps.importing.haproxy.rules.moved import Moved, behind
 from apps.importing.haproxy.rules.programs import Reader
 from apps.importing.haproxy.rules.soft import Soft
 from apps.importing.haproxy.text.sections import Section
@@ -83,6 +84,7 @@ class Frontends:
         self.certificates = certificates
         self.made = made
         self._programs: dict[str, Program] = {}
+        self._moved = Moved(context.questions)
         self._lines: dict[str, tuple[Line, ...]] = {}
         self._deciding: dict[Line, Section] = {}
 
@@ -125,7 +127,10 @@ class Frontends:
 
     def _program(self, section: Section, owner: str) -> Program:
         conditions = Conditions(section, self.context.questions, self.context.ledger)
-        program = Reader(self.context, section, conditions, Soft(self.context, section)).program()
+        moved = Moved(self.context.questions)
+        program = Reader(self.context, section, conditions, Soft(self.context, section), moved).program()
+        if section.kind != "backend":
+            self._moved = moved
         conditions.close(owner)
         return program
 
@@ -141,7 +146,7 @@ class Frontends:
                 is_backend = each.kind == "backend"
                 self._deciding |= {line: each for line in each.lines if is_backend}
                 self._programs[name] = self._program(each, f"Pool {name}") if is_backend else Program()
-            found[name] = self._programs[name]
+            found[name] = behind(self._programs[name], self._moved, self.context.ledger)
         return found
 
     def _routes(
@@ -193,7 +198,7 @@ class Frontends:
         try:
             outcome = outcome_of(draft.decision, draft.key, hostname, self._pool)
         except Unsayable as error:
-            for line in draft.decision.lines[-1:]:
+            for line in (*filter(_changes_path, draft.decision.lines[:-1]), *draft.decision.lines[-1:]):
                 ledger.differs(line, f"{hostname}{draft.key.text}: {error}")
             return
         spec: dict[str, Any] = {"load_balancer": load_balancer, "hostname": hostname}
@@ -308,6 +313,11 @@ def _by_port(program: Program, backends: Mapping[str, Program], binds: list[Bind
     for bind in binds:
         found.setdefault(tuple(number_holds(atom.values, bind.port) for atom in asked), []).append(bind)
     return list(found.values())
+
+
+def _changes_path(line: Line) -> bool:
+    """Whether it is one of those that servers get another path by."""
+    return any("path" in word or "uri" in word or word.startswith("req") for word in line.words[:2])
 
 
 def _rewrites_path(change: Effect) -> bool:
