@@ -111,3 +111,28 @@ def test_what_haproxy_does_not_wait_for_is_said(waiting: tuple[str, ...]) -> Non
     assert verdict is Verdict.DIFFERENT
     assert "HAProxy has often not read them yet" in why
     assert verdict_of(tcp(*WAITING, line, "default_backend b"), line)[0] is Verdict.MAPPED
+
+
+@pytest.mark.parametrize(
+    ("lines", "routes", "default"),
+    [
+        (["use_backend a if { req.ssl_sni -m found }", "default_backend b"], [{"protocol": "tls", "pool": "a"}], "b"),
+        (["use_backend a if !{ req.ssl_sni -m found }", "default_backend b"], [{"protocol": "tls", "pool": "b"}], "a"),
+    ],
+)
+def test_tls_without_a_name_is_taken_for_tls_with_one_and_said(
+    lines: list[str], routes: list[dict[str, str]], default: str
+) -> None:
+    found = tcp(*WAITING, *lines)
+    (listener,) = listeners_of(found)
+    assert (listener["protocol_routes"], listener["default_pool"]) == (routes, default)
+    verdict, why = verdict_of(found, lines[0])
+    assert verdict is Verdict.DIFFERENT
+    assert "TLS that asks for no name" in why
+
+
+def test_who_refuses_tls_without_a_name_refuses_no_other_one() -> None:
+    line = "tcp-request content reject unless { req.ssl_sni -m found }"
+    found = tcp(WAITING[0], line, "use_backend a if { req.ssl_sni a.example.com }", "default_backend b")
+    assert listeners_of(found)[0]["default_pool"] == "b"
+    assert verdict_of(found, line)[0] is Verdict.DIFFERENT

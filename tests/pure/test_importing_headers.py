@@ -8,7 +8,7 @@ import pytest
 
 from apps.importing.contract import Import
 from apps.importing.verdicts import Verdict
-from tests.pure.test_importing import frontend, rules_of, spec_of, verdict_of
+from tests.pure.test_importing import frontend, routes, rules_of, spec_of, verdict_of
 
 
 def rules(found: Import, hostname: str = "*") -> dict[str, Any]:
@@ -174,3 +174,25 @@ def test_an_empty_header_is_one_that_is_there() -> None:
         ([each["match"] for each in spec.get("headers", [])], "fixed_response" in spec["action"]) for spec in specs
     ]
     assert asked == [(["present", "regex"], False), (["present"], True), ([], False)]
+
+
+@pytest.mark.parametrize(
+    ("line", "refuses"),
+    [
+        ("http-request deny if { hdr(api_key) -m found }", False),
+        ("http-request deny unless { hdr(api_key) secret }", True),
+        ("http-request deny if { hdr_cnt(api_key) gt 0 }", False),
+    ],
+)
+def test_a_header_with_an_underscore_comes_with_no_request_and_that_is_said(line: str, refuses: bool) -> None:
+    found = frontend(line, "default_backend a")
+    assert ("fixed_response" in routes(found)[-1][4]) is refuses
+    verdict, why = verdict_of(found, line)
+    assert verdict is Verdict.DIFFERENT
+    assert "answered 403" in why
+
+
+def test_names_of_query_parameters_are_compared_as_clients_write_them() -> None:
+    found = frontend("use_backend a if { urlp(ids%5B%5D) x }", "default_backend b")
+    assert {"query": [{"name": "ids%5B%5D", "match": "equals", "value": "x"}]} in [route[3] for route in routes(found)]
+    assert {line.verdict for line in found.report if line.section == "frontend fe"} == {Verdict.MAPPED}

@@ -63,6 +63,7 @@ REFUSED_ROUTES: dict[str, Route] = {
     "header_absent": route(1, headers=(ValueCondition("X-A", ValueMatch.ABSENT),)),
     "header_name_length": route(1, headers=(ValueCondition("X-" + "a" * 39, ValueMatch.PRESENT),)),
     "header_value_length": route(1, headers=(_equals("X-A", "1" * 129),)),
+    "query_encoded": route(1, query=(_equals("a%5B%5D", "1"),)),
     "header_wildcard": route(1, headers=(_equals("X-A", "1?2"),)),
     "too_many_conditions": route(1, path="/a", headers=tuple(_equals(f"X-{each}", "1") for each in "ABCD")),
     "host_length": route(1, "a" * 60 + "." + "b" * 60 + ".example"),

@@ -8,7 +8,7 @@ from ipaddress import ip_network
 from apps.compiler.address_spelling import spelled
 from apps.compiler.grammar import MAX_HOSTNAME, GrammarError, hostname, printable
 
-_PARAMETER_NAME = re.compile(r"[A-Za-z0-9._~-]{1,64}")
+_PARAMETER_NAME = re.compile(r"(?:[A-Za-z0-9._~-]|%[0-9A-Fa-f]{2})+")
 
 
 def hostname_of_claim(value: object) -> str:
@@ -29,7 +29,9 @@ def parameter_name(value: object) -> str:
     """A query parameter or a cookie that a route may look at."""
     text = printable(value, 64)
     if not _PARAMETER_NAME.fullmatch(text):
-        raise GrammarError("parameter_name", "Use letters, digits and . _ ~ - in the name, as it stands in requests.")
+        raise GrammarError(
+            "parameter_name", "Use letters, digits, . _ ~ - and %-encoded signs in the name, as it stands in requests."
+        )
     return text
 
 

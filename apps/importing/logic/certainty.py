@@ -7,7 +7,8 @@ from collections.abc import Callable
 from apps.importing.logic.conditions import WEBSOCKET_WHY, condition_of, is_websocket
 from apps.importing.logic.formulas import And, Atom, Formula, Not, Or, all_of, any_of, atoms_of, simplified
 
-ALWAYS_ASKED = frozenset({"host", "path", "scheme", "port"})
+# `never` is what no request has that comes so far; it is answered with no.
+ALWAYS_ASKED = frozenset({"host", "path", "scheme", "port", "never"})
 
 
 def why_not(atom: Atom) -> str:

@@ -10,7 +10,7 @@ class Atom:
     """One question about a request; equal questions are one object, so that they are told apart by identity.
 
     `subject` is what is looked at (host, path, method, header, query, cookie, source, scheme, port, sni, auth, rate,
-    unknown), `name` the header or parameter, `match` how it is compared (str, beg, end, sub, reg, dom, dir,
+    never, unknown), `name` the header or parameter, `match` how it is compared (str, beg, end, sub, reg, dom, dir,
     found, segment, label), `values` with what; one of them is enough. `why` says of an unknown one what is not known.
     """
 

@@ -129,7 +129,8 @@ def _answer_of_opening(atom: Atom, opening: Opening, *, encrypted: bool) -> bool
     is_tls = opening.is_tls and not encrypted
     begins = {"tls": is_tls, "http": opening.sent == HTTP, "ssh": opening.sent == SSH, "silent": not opening.sent}
     if atom.subject == "sni":
-        return bool(opening.name) if atom.match == "found" else about_host(atom, opening.name)
+        # A listener takes TLS without a name for TLS with one (choices.py).
+        return bool(opening.name) or None if atom.match == "found" else about_host(atom, opening.name)
     if atom.subject == "port":
         return number_holds(atom.values, opening.port)
     if atom.match == "alpn":

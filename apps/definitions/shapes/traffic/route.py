@@ -101,7 +101,7 @@ Compared = Annotated[
     ALWAYS,
     About("The value to compare with, as it is sent.", "Value", "", "yes"),
 ]
-ParameterName = Annotated[str, text(names.parameter_name, "a name", 64, r"^[A-Za-z0-9._~-]+$")]
+ParameterName = Annotated[str, text(names.parameter_name, "a name", 64, r"^(?:[A-Za-z0-9._~-]|%[0-9A-Fa-f]{2})+$")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,7 @@ _BOUNDED = re.compile(r"[\^$]|\.[*+]")
 AS_A_WHOLE = "The header is compared as a whole, and not each of its parts between commas."
 OF_CLIENT = "The address of the client is asked, as its listener knows it (client_address), and not each of the header."
 OF_HOST = "The host of the request is asked, and not the name of its TLS connection."
+UNDERSCORED = "A request with an underscore in the name of a header is answered 403, so no request has this one."
 NOT_DECODED = "It is compared as clients write it, so what is encoded is not found; let the servers ask it as well."
 _STATE = {
     *("nbsrv", "srv_is_up", "srv_conn", "be_conn", "fe_conn", "connslots", "avg_queue", "queue", "be_sess_rate"),
@@ -298,6 +299,8 @@ class Criteria(Questions):
 
     def _of_header(self, asked: _Asked) -> Formula:
         name = _argument(asked).lower()
+        if "_" in name:
+            return self.atoms.get("never", name=name, why=UNDERSCORED)
         told = None
         if name == FORWARDED_PROTO and (asked.match or "str") in ("str", "beg"):
             told = self.of_told_scheme(asked.values)
@@ -352,7 +355,10 @@ class Criteria(Questions):
         name = _argument(asked).lower()
         if name == "host":
             return compared(asked.values, 1)
-        present = self.atoms.get("header", "found", name=name)
+        if "_" in name:
+            present: Formula = self.atoms.get("never", name=name, why=UNDERSCORED)
+        else:
+            present = self.atoms.get("header", "found", name=name)
         is_there = asks_any(asked.values)
         if is_there is None:
             return self.unknown(f"{_said(asked)} counts headers")

@@ -15,7 +15,7 @@ from apps.importing.haproxy.rules.programs import action_of
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.traffic.context import Context
 from apps.importing.logic.certainty import answered, asks, refusing
-from apps.importing.logic.formulas import Atom, Formula, all_of, atoms_of, negated
+from apps.importing.logic.formulas import Atom, Formula, all_of, atoms_of, negated, simplified
 from apps.importing.values.networks import NOBODY, union, where, written
 from apps.importing.verdicts import Line
 
@@ -28,6 +28,11 @@ MIXED = "A listener lets in by networks alone, and this asks for more."
 CLOSED = (
     "Listeners do not look at this, so who had to show it is kept out; add the networks that may connect to access."
 )
+
+
+def _has_name(atom: Atom) -> bool | None:
+    """That clients ask for a name is taken for granted."""
+    return True if (atom.subject, atom.match) == ("sni", "found") else None
 
 
 class Admission:
@@ -82,6 +87,8 @@ class Admission:
             self._close(line, phase, formula)
         elif asks(formula, "unknown"):
             self._unknown(line, phase, formula)
+        elif simplified(formula, _has_name) is False:
+            ledger.differs(line, NOT_LOOKED_INTO)
         elif answered(formula, "sni", answer=False) is True:
             self.named = line, negated(formula)
             ledger.mapped(line)

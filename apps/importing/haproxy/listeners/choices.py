@@ -26,6 +26,7 @@ BY_NAME_ALONE = "A tcp listener chooses pools only by the TLS name and by what c
 CLOSED = "Connections that HAProxy closes for how they begin get this pool too."
 ALPN_FIRST = "A protocol of ALPN is looked at before any name."
 AMONG_OTHERS = "It is taken wherever the client offers it by ALPN, also among others."
+UNNAMED = "TLS that asks for no name is taken as if it asked for one that no route has."
 ALONE = "acme-tls/1"  # no client offers it beside others (RFC 8737)
 
 
@@ -50,7 +51,7 @@ class _Beginning:
     def answer(self, atom: Atom) -> bool | None:
         """None where names decide."""
         if atom.subject == "sni":
-            return None if self.is_named else False
+            return self.is_named if atom.match == "found" or not self.is_named else None
         if atom.match == "alpn":
             return self.alpn in atom.values
         return atom.match == self.protocol if atom.match in PROTOCOLS else None
@@ -103,6 +104,8 @@ def _of_beginning(rules: list[Rule], bind: Bind, first: _Beginning, say: Ledger)
     found = Choice()
     for rule in rules:
         backend = str(rule.effect.data[0]) if rule.effect.kind == "backend" else ""
+        if first.is_named and any(each.subject == "sni" and each.match == "found" for each in atoms_of(rule.condition)):
+            say.differs(rule.line, UNNAMED)
         condition = simplified(rule.condition, partial(_answer, bind, first, found.names.keys()))
         if condition is True:
             found.default, found.line = backend, rule.line

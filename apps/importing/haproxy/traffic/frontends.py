@@ -185,7 +185,9 @@ class Frontends:
         schemes = {bind.has("ssl") for bind in binds}
         found: dict[Atom, bool] = {}
         for atom in atoms:
-            if atom.subject == "scheme" and len(schemes) == 1 and not is_told:
+            if atom.subject == "never":
+                found[atom] = False
+            elif atom.subject == "scheme" and len(schemes) == 1 and not is_told:
                 found[atom] = schemes == {True}
             elif atom.subject == "port":
                 found[atom] = all(number_holds(atom.values, bind.port) for bind in binds)
@@ -198,7 +200,9 @@ class Frontends:
         try:
             outcome = outcome_of(draft.decision, draft.key, hostname, self._pool)
         except Unsayable as error:
-            for line in (*filter(_changes_path, draft.decision.lines[:-1]), *draft.decision.lines[-1:]):
+            *others, last = draft.decision.lines
+            changing = filter(_changes_path, others) if draft.decision.final.kind == "backend" else ()
+            for line in (*changing, last):
                 ledger.differs(line, f"{hostname}{draft.key.text}: {error}")
             return
         spec: dict[str, Any] = {"load_balancer": load_balancer, "hostname": hostname}

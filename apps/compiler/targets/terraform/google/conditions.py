@@ -42,6 +42,12 @@ def unsupported_conditions(route: Route) -> Iterator[Incompatibility]:
 
 def _of_query(route: Route) -> Iterator[Incompatibility]:
     for condition in route.query:
+        if "%" in condition.name:
+            yield _refused(
+                route, "query_encoded", "query",
+                "Google does not document whether names of query parameters are decoded before they are compared: "
+                f"{condition.name}.", "Use a name without %-encoded signs.",
+            )  # fmt: skip
         if condition.match is ValueMatch.PRESENT:
             yield _lossy(
                 route, "query_without_value", "query",

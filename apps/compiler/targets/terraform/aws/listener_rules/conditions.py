@@ -32,6 +32,12 @@ def unsupported_conditions(route: Route) -> Iterator[Incompatibility]:
                 "Use a shorter header name.",
             )  # fmt: skip
     for condition in route.query:
+        if "%" in condition.name:
+            yield _refused(
+                route, "query_encoded", "query",
+                "AWS does not document whether an ALB decodes names of query parameters before it compares them: "
+                f"{condition.name}.", "Use a name without %-encoded signs.",
+            )  # fmt: skip
         yield from (replace(found, field="query") for found in _of_condition(route, "query", condition))
     if route.cookies:
         yield _told(route, "cookies", "cookies")
