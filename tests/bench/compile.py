@@ -14,7 +14,7 @@ from functools import partial
 from apps.compiler.bundle import Bundle
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.fleet import Pool, Snapshot
-from apps.compiler.model.policy import Cors, HeaderChanges, Rules, SecurityHeaders
+from apps.compiler.model.policy import Cors, HeaderChanges, ResponseHeaders, Rules, SecurityHeaders
 from apps.compiler.model.shared import Listener, LoadBalancer, PathKind, Protocol, Route, Server, WeightedPool
 from apps.compiler.plan import Runtime, plan
 from apps.compiler.policies import rule_set
@@ -61,7 +61,7 @@ def with_policies(snapshot: Snapshot) -> Snapshot:
 def _rules(number: int) -> Rules:
     return Rules(
         request_headers=HeaderChanges(set=(("X-Team", f"team-{number}"), ("X-Client", "{client_address}"))),
-        response_headers=HeaderChanges(remove=("Server",)),
+        response_headers=ResponseHeaders(remove=("Server",)),
         security_headers=SecurityHeaders(hsts_seconds=60 + number, no_sniff=True),
         cors=Cors((f"https://app-{number}.example",), ("GET", "PUT"), credentials=True),
     )

@@ -33,7 +33,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.authentication import Jwt, JwtKey
 from apps.compiler.model.fleet import RegionNode, Snapshot
-from apps.compiler.model.policy import ClientLimit, Cors, HeaderChanges, Rules, SecurityHeaders
+from apps.compiler.model.policy import ClientLimit, Cors, HeaderChanges, ResponseHeaders, Rules, SecurityHeaders
 from apps.compiler.model.servers import Persistence
 from apps.compiler.model.shared import LoadBalancer
 from apps.compiler.policies import rule_set
@@ -63,7 +63,7 @@ def headers(number: int) -> Rules:
     """Two headers to the server, one less to the client, two for browsers."""
     return Rules(
         request_headers=HeaderChanges(set=(("X-Team", f"team-{number}"), ("X-Client", "{client_address}"))),
-        response_headers=HeaderChanges(remove=("Server",)),
+        response_headers=ResponseHeaders(remove=("Server",)),
         security_headers=SecurityHeaders(hsts_seconds=60 + number, no_sniff=True),
     )
 

@@ -35,6 +35,7 @@ from apps.compiler.model.policy import (
     Log,
     Maintenance,
     Overflow,
+    ResponseHeaders,
     ResponseRewrite,
     Retries,
     Rewrite,
@@ -42,6 +43,7 @@ from apps.compiler.model.policy import (
     SecurityHeaders,
     Split,
     Timeouts,
+    TypedHeaders,
 )
 from apps.compiler.model.servers import (
     AgentCheck,
@@ -150,7 +152,8 @@ POLICIES: Examples = {
     "rules.api_keys": _rules(api_keys=ApiKeys(keys=(("shop", "a" * 64),), id="keys-1")),
     "rules.jwt": _rules(jwt=Jwt(issuer="https://a.example", audience="shop", keys=(JwtKey("ES256", JWT_KEY),))),
     "rules.request_headers": _rules(request_headers=HeaderChanges(set=(("X-A", "1"),))),
-    "rules.response_headers": _rules(response_headers=HeaderChanges(set=(("X-A", "1"),))),
+    "rules.response_headers": _rules(response_headers=ResponseHeaders(set=(("X-A", "1"),))),
+    "rules.typed_headers": _rules(typed_headers=TypedHeaders(set=(("X-A", "1"),), types=("text/html",))),
     "rules.security_headers": _rules(security_headers=SecurityHeaders(no_sniff=True)),
     "rules.cors": _rules(cors=Cors(origins=("https://a.example",))),
     "rules.rewrite": _rules(rewrite=Rewrite(host="b.example")),

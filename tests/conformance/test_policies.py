@@ -13,6 +13,7 @@ from apps.compiler.model.policy import (
     Cors,
     HeaderChanges,
     Maintenance,
+    ResponseHeaders,
     Rewrite,
     Rules,
     SecurityHeaders,
@@ -32,7 +33,7 @@ CASES = {
             add=(("X-Tag", "a"), ("X-Tag-Two", "%[src] $HOME 'quoted' \"twice\" \\ back")),
             remove=("X-Secret",),
         ),
-        response_headers=HeaderChanges(set=(("X-Id", "{request_id}"),), remove=("X-Echo-Port",)),
+        response_headers=ResponseHeaders(set=(("X-Id", "{request_id}"),), remove=("X-Echo-Port",)),
         security_headers=SecurityHeaders(hsts_seconds=60, no_sniff=True, frames="deny", referrer="no-referrer"),
     ),
     "told": Rules(
@@ -40,7 +41,7 @@ CASES = {
             set=(("X-Uri", "{uri}"), ("X-Moved", "{header:X-Old}/{header:X-None}"), ("X-Forwarded-Ssl", "on")),
             remove=("X-Old",),
         ),
-        response_headers=HeaderChanges(set=(("X-Asked", "{uri} {header:X-Old}"),)),
+        response_headers=ResponseHeaders(set=(("X-Asked", "{uri} {header:X-Old}"),)),
         rewrite=Rewrite(path="/all"),
     ),
     "cors": Rules(

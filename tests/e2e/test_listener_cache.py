@@ -14,7 +14,7 @@ import pytest
 from apps.compiler.compile import compile_snapshot
 from apps.compiler.model.access import Access, NetworkList
 from apps.compiler.model.listener_options import Cache, Compression
-from apps.compiler.model.policy import HeaderChanges, Rewrite, Rules
+from apps.compiler.model.policy import ResponseHeaders, Rewrite, Rules
 from apps.compiler.model.servers import Persistence
 from apps.compiler.model.shared import LoadBalancer, Route, ValueCondition, ValueMatch, WeightedPool
 from apps.compiler.policies import rule_set
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.e2e
 NUMBERS = count(1)
 INSIDE = rule_set(Rules(rewrite=Rewrite(host="inside.example.com")))
 LISTED = rule_set(Rules(access=Access(allow=("net-1",))))
-TAGGED = rule_set(Rules(response_headers=HeaderChanges(set=(("X-Tag", "a"),))))
+TAGGED = rule_set(Rules(response_headers=ResponseHeaders(set=(("X-Tag", "a"),))))
 CANARY = (ValueCondition("X-Canary", ValueMatch.EQUALS, "yes"),)
 EVERYBODY = NetworkList("net-1", "all", ("0.0.0.0/0",))
 

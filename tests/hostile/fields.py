@@ -319,14 +319,13 @@ EXAMPLES: dict[str, tuple[str, Document]] = {
 }  # fmt: skip
 
 # Whether an installation calls it is asked when it is stored.
-PARAMETER = text(64, r"(?:[A-Za-z0-9._~-]|%[0-9A-Fa-f]{2})+")
 CALLED = text(2048, r"https?://[A-Za-z0-9.:\[\]-]+(/[!-~]*)?")
 # What a field may hold, by the end of its pointer without list positions; the longest end that fits counts.
 RULES: dict[str, Legal] = {
     "title": title,
     "default_for/account": boolean, "default_for/hostnames": is_host, "load_balancers": NAME, "policies": REFERENCE,
-    "set/X-A": header_text, "add/X-B": header_text, "remove": HEADER, "exposed_headers": HEADER,
-    "cors/headers": CORS_HEADER, "cors/methods": CORS_METHOD,
+    "set/X-A": header_text, "add/X-B": header_text, "set_if_absent/X-D": header_text, "remove": HEADER,
+    "exposed_headers": HEADER, "cors/headers": CORS_HEADER, "cors/methods": CORS_METHOD,
     "hsts_seconds": whole(0, 10**8), "hsts_subdomains": boolean, "no_sniff": boolean,
     "frames": one_of("deny", "sameorigin"), "jwks_grace_s": whole(0, 86_400),
     "referrer": one_of("no-referrer", "same-origin", "strict-origin", "strict-origin-when-cross-origin"),
@@ -457,8 +456,8 @@ RULES: dict[str, Legal] = {
     "cache/max_age_s": whole(1, 3600), "types": text(97, r"[a-z]{1,32}/[a-z0-9.+-]{1,64}"), "monitor_path": is_path,
     "default_certificate": REFERENCE, "static_ip": NAME, "certificates": REFERENCE, "default_pool": REFERENCE,
     "fleets": NAME, "load_balancer": NAME, "path": is_path, "path_kind": one_of("exact", "prefix", "regex"),
-    "headers/name": header_name, "query/name": PARAMETER,
-    "cookies/name": PARAMETER, "query/value": maybe(header_value),
+    "headers/name": header_name, "query/name": text(64, r"([A-Za-z0-9._~-]|%[0-9A-Fa-f]{2})+"),
+    "cookies/name": text(64, r"([A-Za-z0-9._~-]|%[0-9A-Fa-f]{2})+"), "query/value": maybe(header_value),
     "match": one_of("equals", "prefix", "regex", "present", "absent"), "headers/value": maybe(header_value),
     "cookies/value": maybe(header_value), "pool": REFERENCE, "mirror": REFERENCE, "prefix_rewrite": is_path,
     "assertions/headers/value": header_value,

@@ -19,7 +19,8 @@ POLICY_RULES: Document = {
         "jwks_url": "https://a.example/jwks", "jwks_grace_s": 60,
     },
     "request_headers": {"set": {"X-A": "v"}, "add": {"X-B": "v"}, "remove": ["X-C"]},
-    "response_headers": {"set": {"X-A": "v"}, "add": {"X-B": "v"}, "remove": ["X-C"]},
+    "response_headers": {"set": {"X-A": "v"}, "add": {"X-B": "v"}, "remove": ["X-C"], "set_if_absent": {"X-D": "v"}},
+    "typed_headers": {"types": ["text/html"], "set": {"X-A": "v"}, "add": {"X-B": "v"}, "remove": ["X-C"]},
     "security_headers": {
         "hsts_seconds": 1, "hsts_subdomains": True, "no_sniff": True, "frames": "deny", "referrer": "no-referrer",
         "caching": "no-store",

@@ -196,3 +196,64 @@ def test_names_of_query_parameters_are_compared_as_clients_write_them() -> None:
     found = frontend("use_backend a if { urlp(ids%5B%5D) x }", "default_backend b")
     assert {"query": [{"name": "ids%5B%5D", "match": "equals", "value": "x"}]} in [route[3] for route in routes(found)]
     assert {line.verdict for line in found.report if line.section == "frontend fe"} == {Verdict.MAPPED}
+
+
+NO_FRAMES = ("X-Frame-Options", "DENY")
+TYPED = {"add": {"X-Kind": "page"}, "types": ["text/html"]}
+
+
+@pytest.mark.parametrize(
+    ("condition", "block", "said"),
+    [
+        ("unless { res.hdr(X-Frame-Options) -m found }", "response_headers", {"set_if_absent": dict([NO_FRAMES])}),
+        ("if { res.hdr_cnt(x-frame-options) eq 0 }", "response_headers", {"set_if_absent": dict([NO_FRAMES])}),
+        ("if { res.hdr(Content-Type) -m beg text/html }", "typed_headers", {"types": ["text/html"]}),
+        ("if { res.hdr(content-type) -m reg ^(text/html|text/plain) }", "typed_headers",
+         {"types": ["text/html", "text/plain"]}),
+        ("if { shdr_beg(content-type) text/css }", "typed_headers", {"types": ["text/css"]}),
+    ],
+)  # fmt: skip
+def test_headers_of_what_the_server_says_are_said(condition: str, block: str, said: dict[str, Any]) -> None:
+    line = f"http-response set-header {' '.join(NO_FRAMES)} {condition}"
+    found = frontend(line, "default_backend a")
+    made = said if block == "response_headers" else said | {"set": dict([NO_FRAMES])}
+    assert rules(found) == {block: made}
+    assert verdict_of(found, line)[0] is Verdict.MAPPED
+
+
+def test_a_whole_content_type_is_a_beginning_here_and_that_is_said() -> None:
+    line = "http-response add-header X-Kind page if { res.hdr(Content-Type) text/html }"
+    found = frontend(line, "default_backend a")
+    assert rules(found) == {"typed_headers": TYPED}
+    verdict, why = verdict_of(found, line)
+    assert verdict is Verdict.DIFFERENT
+    assert "begins with the type" in why
+
+
+def test_what_else_is_asked_stays_a_condition() -> None:
+    line = "http-response add-header X-Kind page if { res.hdr(Content-Type) -m beg text/html } { ssl_fc }"
+    assert "typed_headers" not in rules(frontend(line, "default_backend a"))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "http-response set-header X-A 1 if { res.hdr(X-B) -m found }",
+        "http-response set-header X-A 1 unless { res.hdr(X-B) -m found }",
+        "http-response set-header X-A 1 unless { res.hdr(Content-Type) -m beg text/html }",
+        "http-response set-header X-A 1 if { res.hdr(Content-Type) -m sub html }",
+        "http-response set-header X-A 1 if { res.hdr_cnt(X-A) gt 1 }",
+    ],
+)
+def test_other_questions_about_responses_have_no_place(line: str) -> None:
+    found = frontend(line, "default_backend a")
+    assert verdict_of(found, line)[0] is Verdict.NOT_POSSIBLE
+    assert rules(found) == {}
+
+
+def test_a_second_list_of_media_types_has_no_place() -> None:
+    first = "http-response add-header X-Kind page if { res.hdr(Content-Type) -m beg text/html }"
+    second = "http-response add-header X-Kind style if { res.hdr(Content-Type) -m beg text/css }"
+    found = frontend(first, second, "default_backend a")
+    assert rules(found) == {"typed_headers": TYPED}
+    assert verdict_of(found, second)[0] is Verdict.NOT_POSSIBLE

@@ -14,7 +14,7 @@ from apps.compiler.grammar import GrammarError
 from apps.compiler.grammars import cookies, request_log, rewriting
 from apps.compiler.grammars.servers import cookie_name, retry_count
 from apps.compiler.matching import patterns
-from apps.compiler.model.policy import ClientLimit, Cors, HeaderChanges, Rules, Split
+from apps.compiler.model.policy import ClientLimit, Cors, HeaderChanges, ResponseHeaders, Rules, Split, TypedHeaders
 from apps.compiler.model.servers import OverflowMode
 from apps.compiler.model.shared import LoadBalancer
 
@@ -59,6 +59,7 @@ def _error(ask: Callable[[object], object], value: object) -> tuple[str, str] | 
 def _asked(rules: Rules) -> Iterator[Asked]:
     yield from _of_headers("request_headers", rules.request_headers, header_text.request_header)
     yield from _of_headers("response_headers", rules.response_headers, header_text.response_header)
+    yield from _of_headers("typed_headers", rules.typed_headers, header_text.response_header)
     if rules.security_headers:
         yield "security_headers.frames", _one_of(_FRAMES), rules.security_headers.frames
         yield "security_headers.referrer", _one_of(_REFERRERS), rules.security_headers.referrer
@@ -160,11 +161,14 @@ def _of_split(split: Split | None) -> Iterator[Asked]:
 def _of_headers(block: str, changes: HeaderChanges | None, name: Callable[[object], str]) -> Iterator[Asked]:
     if changes is None:
         return
-    for header, value in (*(changes.set or ()), *(changes.add or ())):
+    absent = (changes.set_if_absent or ()) if isinstance(changes, ResponseHeaders) else ()
+    for header, value in (*(changes.set or ()), *(changes.add or ()), *absent):
         yield block, name, header
         yield block, header_text.header_text, value
     for header in changes.remove or ():
         yield block, name, header
+    for media_type in (changes.types or ()) if isinstance(changes, TypedHeaders) else ():
+        yield f"{block}.types", grammar.media_type, media_type
 
 
 def _of_cors(cors: Cors | None) -> Iterator[Asked]:

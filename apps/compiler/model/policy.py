@@ -24,6 +24,20 @@ class HeaderChanges:
 
 
 @dataclass(frozen=True, slots=True)
+class ResponseHeaders(HeaderChanges):
+    """The same of responses, and headers that are set where a response has none of that name."""
+
+    set_if_absent: Pairs | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TypedHeaders(HeaderChanges):
+    """The same of responses whose Content-Type begins with one of these."""
+
+    types: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SecurityHeaders:
     """Headers by which browsers protect people; `hsts_seconds` is sent over https only."""
 
@@ -209,7 +223,8 @@ class Rules:
     api_keys: ApiKeys | None = None
     jwt: Jwt | None = None
     request_headers: HeaderChanges | None = None
-    response_headers: HeaderChanges | None = None
+    response_headers: ResponseHeaders | None = None
+    typed_headers: TypedHeaders | None = None
     security_headers: SecurityHeaders | None = None
     cors: Cors | None = None
     rewrite: Rewrite | None = None

@@ -20,6 +20,7 @@ PROTECTING = {
 # Blocks that bound or observe, but let nobody in who was kept out.
 ASIDE = {
     "client_limit": "Limits per client have no place in the Gateway API:",
+    "typed_headers": "Headers by media type have no place in the Gateway API:",
     "error_pages": "Error pages have no place in the Gateway API:",
     "body": "The longest body has no place in the Gateway API:",
     "bandwidth": "Limits of bandwidth have no place in the Gateway API:",
@@ -31,6 +32,7 @@ ASIDE = {
 REWRITES = "the path or the query is rewritten by a pattern or by parameters"
 VARIABLES = "Request headers with variables are removed from requests of clients, and not set:"
 VARIABLES_BACK = "Response headers with variables are not sent:"
+ABSENT = "Headers that are set where servers send none have no place in the Gateway API:"
 MANY = "Headers beyond the sixteenth are not changed:"
 TUNNELS = "How long an upgraded connection may be silent is the controller's to say:"
 CACHING = "What is said of caches where servers say nothing has no place in the Gateway API:"
@@ -62,6 +64,8 @@ def filters_of(route: Route, rules: Rules) -> Filters:
         found.unsaid.append(SENT_AGAIN)
     found.add("RequestHeaderModifier", "requestHeaderModifier", _changes(rules.request_headers, found, VARIABLES))
     answered = _changes(rules.response_headers, found, VARIABLES_BACK)
+    if rules.response_headers and rules.response_headers.set_if_absent:
+        found.unsaid.append(ABSENT)
     _add_security(answered, rules.security_headers, found)
     found.add("ResponseHeaderModifier", "responseHeaderModifier", answered)
     found.add("CORS", "cors", _cors(rules.cors) if rules.cors else {})

@@ -13,7 +13,7 @@ ALWAYS_ASKED = frozenset({"host", "path", "scheme", "port", "never"})
 
 def why_not(atom: Atom) -> str:
     """Why no route asks this; empty where one does."""
-    if atom.subject in ("unknown", "state", "rate", "auth", "size", "sni"):
+    if atom.subject in ("unknown", "state", "rate", "auth", "size", "sni", "answer"):
         return atom.why or f"{atom!r} is nothing that a route can ask"
     if atom.subject in ALWAYS_ASKED or condition_of(atom) is not None:
         return ""

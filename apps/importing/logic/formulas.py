@@ -10,8 +10,9 @@ class Atom:
     """One question about a request; equal questions are one object, so that they are told apart by identity.
 
     `subject` is what is looked at (host, path, method, header, query, cookie, source, scheme, port, sni, auth, rate,
-    never, unknown), `name` the header or parameter, `match` how it is compared (str, beg, end, sub, reg, dom, dir,
-    found, segment, label), `values` with what; one of them is enough. `why` says of an unknown one what is not known.
+    never, answer, unknown), `name` the header or parameter, `match` how it is compared (str, beg, end, sub, reg, dom,
+    dir, found, segment, label), `values` with what; one of them is enough. `why` says of an unknown one what is not
+    known.
     """
 
     __slots__ = ("ignore_case", "match", "name", "subject", "values", "why")

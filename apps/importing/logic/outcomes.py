@@ -59,7 +59,7 @@ def _change(rules: dict[str, Any], block: str, name: str, value: object) -> None
         users, realm = value
         said["users"] = {**said.get("users", {}), **dict(users)}
         said |= {"realm": realm} if realm else {}
-    elif isinstance(value, tuple) and len(value) == 2 and name in ("set", "add"):
+    elif isinstance(value, tuple) and len(value) == 2 and name in ("set", "add", "set_if_absent"):
         header, text = value
         _forget(said, str(header)) if name == "set" else None
         said.setdefault(name, {})[header] = text
@@ -68,6 +68,8 @@ def _change(rules: dict[str, Any], block: str, name: str, value: object) -> None
         said.setdefault(name, []).append(value)
     elif name == "query_set" and isinstance(value, tuple):
         said[name] = dict(value)
+    elif name == "types" and isinstance(value, tuple):
+        said[name] = list(value)
     elif name in ("allow", "deny", "exempt"):
         said[name] = list(dict.fromkeys([*said.get(name, []), value]))
     else:

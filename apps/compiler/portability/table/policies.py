@@ -75,6 +75,11 @@ POLICIES = (
         _HEADERS,
     ),
     _block(
+        "typed_headers",
+        cannot("An ALB compares no header of a response.", "Set the headers on the servers."),
+        cannot("Google Cloud compares no header of a response.", "Set the headers on the servers."),
+    ),
+    _block(
         "security_headers",
         cannot("An ALB sets these headers only for a whole listener.", "Set the headers on the servers."),
         _HEADERS,

@@ -37,6 +37,7 @@ from apps.definitions.shapes.traffic.policy_forwarding import Bandwidth, Request
 from apps.definitions.shapes.traffic.policy_rewrite import ResponseRewrite, Rewrite
 
 MOST_HEADERS = 30
+MOST_TYPES = 8
 MOST_ORIGINS = 20
 YEAR_S = 31_536_000
 HEADER = r"^[A-Za-z][A-Za-z0-9-]*$"
@@ -115,7 +116,7 @@ class RequestHeaders(model.HeaderChanges, Shape):
 
 
 @dataclass(frozen=True, slots=True)
-class ResponseHeaders(model.HeaderChanges, Shape):
+class ResponseHeaders(model.ResponseHeaders, Shape):
     """Changes of the headers that clients get."""
 
     sparse: ClassVar = True
@@ -134,6 +135,47 @@ class ResponseHeaders(model.HeaderChanges, Shape):
         Distinct(),
         About("Headers removed before clients get the response.", "Remove"),
     ] = None
+    set_if_absent: Annotated[
+        Annotated[Pairs, _headers(header_text.response_header)] | None,
+        About("Headers set in responses that have none of that name, such as a default of yours.", "Set if absent"),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class TypedHeaders(model.TypedHeaders, Shape):
+    """Changes of the headers that clients get with responses of some media types, such as pages of HTML."""
+
+    sparse: ClassVar = True
+
+    types: Annotated[
+        tuple[Annotated[str, text(grammar.media_type, "a media type", 97)], ...] | None,
+        at_most(MOST_TYPES, "media types"),
+        Distinct(),
+        SORTED,
+        About("Responses whose Content-Type begins with one of these, in any case.", "Media types"),
+    ] = None
+    set: Annotated[
+        Annotated[Pairs, _headers(header_text.response_header)] | None,
+        About(REPLACED, "Set"),
+    ] = None
+    add: Annotated[
+        Annotated[Pairs, _headers(header_text.response_header)] | None,
+        About("Headers added to the response.", "Add"),
+    ] = None
+    remove: Annotated[
+        tuple[Annotated[str, RESPONSE_HEADER], ...] | None,
+        at_most(MOST_HEADERS, "headers"),
+        Distinct(),
+        About("Headers removed before clients get the response.", "Remove"),
+    ] = None
+
+    @classmethod
+    def together(cls, sent: Data) -> Iterable[FieldError]:
+        """Headers of all responses are said elsewhere."""
+        if not sent.get("types"):
+            yield FieldError("/types", "missing", "Name at least one media type; response_headers are for all of them.")
+        elif not any(sent.get(name) for name in ("set", "add", "remove")):
+            yield FieldError("/set", "missing", "Say which headers are set, added or removed.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,6 +342,10 @@ class Rules(model.Rules, Shape):
     )
     response_headers: Annotated[
         ResponseHeaders | None, About("Headers of responses to clients.", "Response headers")
+    ] = None
+    typed_headers: Annotated[
+        TypedHeaders | None,
+        About("Headers of responses of some media types.", "Headers by media type"),
     ] = None
     security_headers: Annotated[
         SecurityHeaders | None, About("Headers that make browsers protect users.", "Security headers")

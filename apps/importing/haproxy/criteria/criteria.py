@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from apps.importing.context import FORWARDED_PROTO
 from apps.importing.files import Files
+from apps.importing.haproxy.criteria.asked import Asked, argument, constant_matches, cut_off, cuts_port, said
 from apps.importing.haproxy.criteria.numbers import OPERATORS, asks_any, compared
 from apps.importing.haproxy.criteria.samples import Sample, parse_sample
 from apps.importing.logic.formulas import Atom, Formula, all_of, any_of, negated, replaced
@@ -17,7 +18,7 @@ from apps.importing.values.moves import KEPT
 
 MATCHES = ("beg", "dir", "dom", "end", "len", "reg", "sub", "val", "cnt", "ip")
 _SUFFIXED = re.compile(
-    rf"((?:req[._])?hdr|base|cook|path|url|urlp|url_param|ssl_fc_sni|req[._]ssl_sni|shdr)_({'|'.join(MATCHES)})(\(.*)?",
+    rf"((?:re[qs][._])?hdr|base|cook|path|url|urlp|url_param|ssl_fc_sni|req[._]ssl_sni|shdr)_({'|'.join(MATCHES)})(\(.*)?",
     re.DOTALL,
 )
 _HOST_FETCHES = {"hdr", "req.hdr", "req.fhdr", "req_hdr"}
@@ -74,6 +75,7 @@ _OF_REQUESTS = frozenset(
         *("http_auth", "http_auth_group", "hdr_ip"),
     }
 )
+_OF_ANSWERS = frozenset({"res.hdr", "res.fhdr", "res_hdr", "shdr", "res.hdr_cnt", "res.fhdr_cnt"})
 _OF_EITHER = frozenset({"hdr", "hdr_cnt", "hdr_val", "cook"})
 
 
@@ -82,16 +84,6 @@ class Variables:
     """What `set-var` gives variables: each value with the condition under which it was set."""
 
     given: dict[str, list[tuple[str, Formula]]] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class _Asked:
-    """One criterion while it is read: what is looked at, and the flags and values behind it."""
-
-    sample: Sample
-    match: str
-    values: list[str]
-    ignore_case: bool = False
 
 
 class Criteria(Questions):
@@ -119,11 +111,11 @@ class Criteria(Questions):
         sample = parse_sample(criterion)
         if sample is None:
             return self.unknown(f"the expression {criterion} is not understood")
-        asked = _Asked(sample, match, [])
+        asked = Asked(sample, match, [])
         missing = self._flags(asked, words[1:])
         return self.unknown(missing) if missing else self._formula(asked)
 
-    def _flags(self, asked: _Asked, words: tuple[str, ...]) -> str:
+    def _flags(self, asked: Asked, words: tuple[str, ...]) -> str:
         """Flags, then values; the name of a file that is missing is said."""
         at = 0
         while at < len(words) and words[at].startswith("-") and len(words[at]) > 1:
@@ -147,7 +139,7 @@ class Criteria(Questions):
         asked.values += words[at:]
         return ""
 
-    def _formula(self, asked: _Asked) -> Formula:
+    def _formula(self, asked: Asked) -> Formula:
         if asked.sample.fetch == "var" and asked.sample.args:
             return self._of_variable(asked)
         if asked.sample.fetch == "capture.req.hdr":
@@ -157,15 +149,15 @@ class Criteria(Questions):
                 return self._of_map(asked, at, name, args)
         if asked.sample.converter_names and asked.sample.converter_names[-1] == "not":
             rest = Sample(asked.sample.fetch, asked.sample.args, asked.sample.converters[:-1])
-            return negated(self._formula(_Asked(rest, asked.match, asked.values, asked.ignore_case)))
+            return negated(self._formula(Asked(rest, asked.match, asked.values, asked.ignore_case)))
         unread = not self.reads_requests and not self.waits
         if (self.of_responses or unread) and asked.sample.fetch in _OF_REQUESTS | (_OF_EITHER if unread else set()):
             return False
-        if self.of_responses and asked.sample.fetch in _OF_EITHER:
-            return self.unknown(f"{_said(asked)} is of the response")
+        if self.of_responses and asked.sample.fetch in _OF_EITHER | _OF_ANSWERS:
+            return self._of_answer(asked)
         return self._of_fetch(asked)
 
-    def _of_variable(self, asked: _Asked) -> Formula:
+    def _of_variable(self, asked: Asked) -> Formula:
         given = self.variables.given.get(asked.sample.args[0], [])
         if not given:
             return self.unknown(f"the variable {asked.sample.args[0]} is set by nothing that is understood")
@@ -173,14 +165,30 @@ class Criteria(Questions):
             return any_of([condition for _, condition in given])
         return any_of([all_of([condition, self._kept(text, asked)]) for text, condition in given])
 
-    def _of_capture(self, asked: _Asked) -> Formula:
+    def _of_capture(self, asked: Asked) -> Formula:
         """The header that the one frontend of the file captures in this slot."""
-        given = self.variables.given.get(f"capture.req.hdr({_argument(asked)})", [])
+        given = self.variables.given.get(f"capture.req.hdr({argument(asked)})", [])
         if len(given) != 1:
-            return self.unknown(f"{_said(asked)} is what no frontend or several capture otherwise")
+            return self.unknown(f"{said(asked)} is what no frontend or several capture otherwise")
         return self._kept(given[0][0], asked)
 
-    def _kept(self, text: str, asked: _Asked) -> Formula:
+    def _of_answer(self, asked: Asked) -> Formula:
+        """What a server says: whether a header is there, and of which media type a response is."""
+        name, why = argument(asked).lower(), f"{said(asked)} is of the response"
+        is_there = self.atoms.get("answer", "found", name=name, why=why)
+        if asked.sample.fetch.endswith("_cnt"):
+            any_of_them = asks_any(asked.values)
+            return self.unknown(why) if any_of_them is None else is_there if any_of_them else negated(is_there)
+        if asked.match == "found" and not asked.sample.converters:
+            return is_there
+        if name != "content-type" or set(asked.sample.converter_names) - _HARMLESS:
+            return self.unknown(why)
+        if asked.match == "reg":
+            texts = [self.of_regex(value, "answer", name, ignore_case=True, why=why) for value in asked.values]
+            return any_of(texts)
+        return self.atoms.get("answer", asked.match or "str", tuple(asked.values), name=name, why=why)
+
+    def _kept(self, text: str, asked: Asked) -> Formula:
         """The comparison with what was kept of the request, while it is answered as well."""
         answering, self.of_responses = self.of_responses, False
         found = self._compared(text, asked)
@@ -193,28 +201,28 @@ class Criteria(Questions):
             return atom
         return self.atoms.get("path", atom.match, atom.values, name=KEPT, ignore_case=atom.ignore_case, why=atom.why)
 
-    def _compared(self, text: str, asked: _Asked) -> Formula:
+    def _compared(self, text: str, asked: Asked) -> Formula:
         """The comparison with what the variable was given: a constant, or another sample."""
         sample = parse_sample(text)
         if sample is None:
             return self.unknown(f"the expression {text} is not understood")
         if sample.fetch in ("str", "int", "bool") and sample.args:
-            return self._of_constant(_Asked(sample, asked.match, asked.values))
+            return self._of_constant(Asked(sample, asked.match, asked.values))
         both = Sample(sample.fetch, sample.args, sample.converters + asked.sample.converters)
-        return self._formula(_Asked(both, asked.match, asked.values, asked.ignore_case))
+        return self._formula(Asked(both, asked.match, asked.values, asked.ignore_case))
 
-    def _of_constant(self, asked: _Asked) -> Formula:
+    def _of_constant(self, asked: Asked) -> Formula:
         """A text that is known, such as that of a variable of the environment (words.py)."""
-        constant = _argument(asked)
+        constant = argument(asked)
         if asked.match == "found":
             return constant != ""
         if asked.match == "bool" or not asked.values:
             return constant.lower() in ("true", "1")
         if asked.values[0] in OPERATORS:
             return constant.lstrip("-").isdecimal() and compared(asked.values, int(constant))
-        return any(_constant_matches(asked.match, constant, value) for value in asked.values)
+        return any(constant_matches(asked.match, constant, value) for value in asked.values)
 
-    def _of_map(self, asked: _Asked, at: int, name: str, args: tuple[str, ...]) -> Formula:
+    def _of_map(self, asked: Asked, at: int, name: str, args: tuple[str, ...]) -> Formula:
         """Which keys of the map lead to a value that the criterion takes."""
         entries = self.files.entries(args[0]) if args else None
         if entries is None:
@@ -223,16 +231,16 @@ class Criteria(Questions):
         wanted = [
             key
             for key, value in entries
-            if asked.match == "found" or any(_constant_matches(asked.match, value, each) for each in asked.values)
+            if asked.match == "found" or any(constant_matches(asked.match, value, each) for each in asked.values)
         ]
         sample = Sample(asked.sample.fetch, asked.sample.args, asked.sample.converters[:at])
-        return self._formula(_Asked(sample, kind, wanted)) if wanted else False
+        return self._formula(Asked(sample, kind, wanted)) if wanted else False
 
     def map_keys(self, sample: Sample, kind: str, key: str) -> Formula:
         """Whether this key of a map is the one of the request."""
-        return self._formula(_Asked(sample, kind, [key]))
+        return self._formula(Asked(sample, kind, [key]))
 
-    def _of_fetch(self, asked: _Asked) -> Formula:
+    def _of_fetch(self, asked: Asked) -> Formula:
         fetch = asked.sample.fetch
         first = asked.sample.args[0].lower() if asked.sample.args else ""
         if fetch in _HOST_FETCHES and first == "host":
@@ -247,13 +255,13 @@ class Criteria(Questions):
         if reader is not None:
             return reader(self, asked)
         if fetch in _STATE:
-            return self.atoms.get("state", fetch, (*asked.sample.args, *asked.values), why=_said(asked))
-        return self.unknown(f"{_said(asked)} is nothing that a route can ask")
+            return self.atoms.get("state", fetch, (*asked.sample.args, *asked.values), why=said(asked))
+        return self.unknown(f"{said(asked)} is nothing that a route can ask")
 
-    def _of_host(self, asked: _Asked) -> Formula:
+    def _of_host(self, asked: Asked) -> Formula:
         if asked.match == "found":
             return True
-        changes = [each for each in asked.sample.converters if each[0] not in _HARMLESS and not _cuts_port(each)]
+        changes = [each for each in asked.sample.converters if each[0] not in _HARMLESS and not cuts_port(each)]
         if not changes:
             return self._values(asked, "host")
         values = tuple(value.lower() for value in asked.values)
@@ -261,19 +269,19 @@ class Criteria(Questions):
             (name, args), *_ = changes
             if name in ("field", "word") and args == ("1", "."):
                 return self.atoms.get("host", "beg", tuple(f"{value}." for value in values))
-            if name == "regsub" and (cut := _cut(args)):
+            if name == "regsub" and (cut := cut_off(args)):
                 return self.atoms.get("host", "str", (*values, *(cut + value for value in values)))
-        return self.unknown(f"{_said(asked)} changes the host")
+        return self.unknown(f"{said(asked)} changes the host")
 
-    def _of_rate(self, asked: _Asked, counter: str) -> Formula:
+    def _of_rate(self, asked: Asked, counter: str) -> Formula:
         digits = re.findall(r"[0-9]", asked.sample.fetch.partition("_")[0]) or [
             each for each in asked.sample.args if each.isdecimal()
         ]
         tables = [each for each in asked.sample.args if not each.isdecimal()]
         name = tables[0] if tables else f"#{digits[0] if digits else 0}"
-        return self.atoms.get("rate", counter, tuple(asked.values), name=name, why=_said(asked))
+        return self.atoms.get("rate", counter, tuple(asked.values), name=name, why=said(asked))
 
-    def _values(self, asked: _Asked, subject: str, name: str = "", why: str = "") -> Formula:
+    def _values(self, asked: Asked, subject: str, name: str = "", why: str = "") -> Formula:
         """A question of texts; regular expressions that stand for few texts become those."""
         match = asked.match or "str"
         if match == "found":
@@ -284,7 +292,7 @@ class Criteria(Questions):
             filled = self.atoms.get(subject, "reg", ("^.+$",), name=name, why=why)
             return all_of([self.atoms.get(subject, "found", name=name), negated(filled)])
         if match in ("len", "int", "bool", "bin", "ip"):
-            return self.unknown(f"{_said(asked)} is nothing that a route can ask")
+            return self.unknown(f"{said(asked)} is nothing that a route can ask")
         ignore_case = asked.ignore_case or "lower" in asked.sample.converter_names
         if match == "reg":
             return any_of(
@@ -297,8 +305,8 @@ class Criteria(Questions):
             values = bare
         return self.of_texts(subject, match, values, name=name, ignore_case=ignore_case, why=why)
 
-    def _of_header(self, asked: _Asked) -> Formula:
-        name = _argument(asked).lower()
+    def _of_header(self, asked: Asked) -> Formula:
+        name = argument(asked).lower()
         if "_" in name:
             return self.atoms.get("never", name=name, why=UNDERSCORED)
         told = None
@@ -306,7 +314,7 @@ class Criteria(Questions):
             told = self.of_told_scheme(asked.values)
         return told if told is not None else self._values(asked, "header", name, _of_list(asked, name))
 
-    def _of_path(self, asked: _Asked) -> Formula:
+    def _of_path(self, asked: Asked) -> Formula:
         converters = asked.sample.converters
         for name, args in converters:
             if name in ("word", "field") and args[-1:] == ("/",) and args[0] == ("1" if name == "word" else "2"):
@@ -315,31 +323,31 @@ class Criteria(Questions):
                 if asked.match == "found":
                     return True
             elif name not in _HARMLESS:
-                return self.unknown(f"{_said(asked)} changes the path")
+                return self.unknown(f"{said(asked)} changes the path")
         if asked.match == "found":
             return True
         asks_query = asked.sample.fetch in _WITH_QUERY and (asked.match or "str") not in ("beg", "dir")
         return self._values(asked, "path", why="Paths are compared without their query." if asks_query else "")
 
-    def _of_base(self, asked: _Asked) -> Formula:
+    def _of_base(self, asked: Asked) -> Formula:
         """Host and path in one text."""
         match = asked.match or "str"
         if match not in ("str", "beg"):
-            return self.unknown(f"{_said(asked)} asks for host and path in one text")
+            return self.unknown(f"{said(asked)} asks for host and path in one text")
         parts: list[Formula] = []
         for value in asked.values:
             host, mark, path = value.partition("/")
             if not mark:
-                parts.append(self.unknown(f"{_said(asked)} asks for a part of the host"))
+                parts.append(self.unknown(f"{said(asked)} asks for a part of the host"))
                 continue
             of_host: Formula = self.atoms.get("host", "str", (host.lower(),)) if host else True
             parts.append(all_of([of_host, self.atoms.get("path", match, ("/" + path,), ignore_case=asked.ignore_case)]))
         return any_of(parts)
 
-    def _of_source(self, asked: _Asked) -> Formula:
+    def _of_source(self, asked: Asked) -> Formula:
         by_header = asked.sample.fetch != "src"
-        if by_header and _argument(asked).lower() not in _NAME_CLIENTS:
-            return self.unknown(f"{_said(asked)} is nothing that a route can ask")
+        if by_header and argument(asked).lower() not in _NAME_CLIENTS:
+            return self.unknown(f"{said(asked)} is nothing that a route can ask")
         networks, odd = [], []
         for value in asked.values:
             try:
@@ -347,12 +355,12 @@ class Criteria(Questions):
             except ValueError:
                 odd.append(value)
         if odd or asked.sample.converters:
-            return self.unknown(f"{_said(asked)} is no list of networks")
+            return self.unknown(f"{said(asked)} is no list of networks")
         return self.atoms.get("source", "in", tuple(sorted(networks)), why=OF_CLIENT if by_header else "")
 
-    def _of_count(self, asked: _Asked) -> Formula:
+    def _of_count(self, asked: Asked) -> Formula:
         """`hdr_cnt(X) gt 0` is whether it is there."""
-        name = _argument(asked).lower()
+        name = argument(asked).lower()
         if name == "host":
             return compared(asked.values, 1)
         if "_" in name:
@@ -361,20 +369,20 @@ class Criteria(Questions):
             present = self.atoms.get("header", "found", name=name)
         is_there = asks_any(asked.values)
         if is_there is None:
-            return self.unknown(f"{_said(asked)} counts headers")
+            return self.unknown(f"{said(asked)} counts headers")
         return present if is_there else negated(present)
 
-    def _of_size(self, asked: _Asked) -> Formula:
+    def _of_size(self, asked: Asked) -> Formula:
         """Whether the body of the request is longer than a number of bytes."""
         is_length = (
-            asked.sample.fetch in ("req.body_size", "req.body_len") or _argument(asked).lower() == "content-length"
+            asked.sample.fetch in ("req.body_size", "req.body_len") or argument(asked).lower() == "content-length"
         )
         numbers = [value for value in asked.values if value.isdecimal()]
         if is_length and len(numbers) == 1 and asked.values[0] in ("gt", "ge"):
-            return self.atoms.get("size", asked.values[0], (numbers[0],), why=_said(asked))
-        return self.unknown(f"{_said(asked)} is nothing that a route can ask")
+            return self.atoms.get("size", asked.values[0], (numbers[0],), why=said(asked))
+        return self.unknown(f"{said(asked)} is nothing that a route can ask")
 
-    def _of_scheme(self, asked: _Asked) -> Formula:
+    def _of_scheme(self, asked: Asked) -> Formula:
         is_no = [value.lower() for value in asked.values] in (["false"], ["0"], ["eq", "0"])
         atom = self.atoms.get("scheme", "https")
         return negated(atom) if is_no else atom
@@ -385,78 +393,43 @@ class Criteria(Questions):
             return kind in ("tls", "http")
         return self.atoms.get("unknown", kind, why=f"connections are not told apart by what they speak ({kind})")
 
-    def _of_length(self, asked: _Asked) -> Formula:
+    def _of_length(self, asked: Asked) -> Formula:
         """Whether anything came; how much is asked by nobody."""
         silent, came = self._of_beginning("silent"), asks_any(asked.values)
         if came is None:
             return True
         return negated(silent) if came else silent
 
-    def _of_payload(self, asked: _Asked) -> Formula:
+    def _of_payload(self, asked: Asked) -> Formula:
         """Whether a client says that it speaks SSH."""
-        said = [each if asked.match == "bin" else each.encode().hex() for each in asked.values]
+        begin = [each if asked.match == "bin" else each.encode().hex() for each in asked.values]
         if "mqtt_is_valid" in asked.sample.converter_names:
             return self._of_beginning("mqtt")
         at_start = asked.sample.args[:1] == ("0",) and asked.match in ("bin", "str", "beg", "sub", "")
-        if at_start and said and all(each.lower().startswith(_SSH) for each in said):
+        if at_start and begin and all(each.lower().startswith(_SSH) for each in begin):
             return self._of_beginning("ssh")
-        return self.unknown(f"{_said(asked)} is nothing that a listener can ask")
+        return self.unknown(f"{said(asked)} is nothing that a listener can ask")
 
-    def _of_alpn(self, asked: _Asked) -> Formula:
+    def _of_alpn(self, asked: Asked) -> Formula:
         """Which protocol the client's TLS offers, or agreed on; a request is of HTTP by either."""
         if self.reads_requests or (asked.match or "str") != "str" or asked.sample.converters:
-            return self.unknown(f"{_said(asked)} is nothing that a route can ask")
+            return self.unknown(f"{said(asked)} is nothing that a route can ask")
         why = "connections are told apart by ALPN on listeners of tcp alone"
         way = "agreed" if asked.sample.fetch == "ssl_fc_alpn" else "offered"
         return any_of([self.atoms.get("unknown", "alpn", (value,), name=way, why=why) for value in asked.values])
 
-    def _of_port(self, asked: _Asked) -> Formula:
+    def _of_port(self, asked: Asked) -> Formula:
         return self.atoms.get("port", "int", tuple(asked.values))
 
 
-def _of_list(asked: _Asked, name: str) -> str:
+def _of_list(asked: Asked, name: str) -> str:
     """What differs where HAProxy compares parts of a header; a text within it is in one of its parts."""
     match = asked.match or "str"
     bounded = match in ("str", "beg", "end") or (match == "reg" and any(map(_BOUNDED.search, asked.values)))
     return AS_A_WHOLE if bounded and name in _LISTS and asked.sample.fetch != "req.fhdr" else ""
 
 
-def _cuts_port(converter: tuple[str, tuple[str, ...]]) -> bool:
-    """Whether a converter takes the port of a host away, and nothing else."""
-    name, args = converter
-    if name == "regsub":
-        return len(args) > 0 and args[0].startswith(":") and not any(args[1:2])
-    return name in ("field", "word") and args == ("1", ":")
-
-
-def _cut(args: tuple[str, ...]) -> str:
-    r"""The text that `regsub(^www\.,)` takes away from the beginning; empty for other expressions."""
-    text = args[0].removeprefix("^").replace("\\.", ".") if args and not any(args[1:2]) else ""
-    return text.lower() if args and args[0].startswith("^") and re.fullmatch(r"[A-Za-z0-9.-]+", text) else ""
-
-
-def _argument(asked: _Asked) -> str:
-    return asked.sample.args[0] if asked.sample.args else ""
-
-
-def _said(asked: _Asked) -> str:
-    args = f"({','.join(asked.sample.args)})" if asked.sample.args else ""
-    converters = "".join(f",{name}" for name in asked.sample.converter_names)
-    match = f" -m {asked.match}" if asked.match else ""
-    return f"{asked.sample.fetch}{args}{converters}{match} {' '.join(asked.values[:3])}".strip()
-
-
-def _constant_matches(match: str, constant: str, value: str) -> bool:
-    compared: dict[str, Callable[[], bool]] = {
-        "beg": lambda: constant.startswith(value),
-        "end": lambda: constant.endswith(value),
-        "sub": lambda: value in constant,
-        "reg": lambda: re.search(value, constant) is not None,
-    }
-    return compared.get(match, lambda: constant == value)()
-
-
-_READERS: dict[str, Callable[[Criteria, _Asked], Formula]] = {
+_READERS: dict[str, Callable[[Criteria, Asked], Formula]] = {
     "path": Criteria._of_path,
     "pathq": Criteria._of_path,
     "url": Criteria._of_path,
@@ -474,8 +447,8 @@ _READERS: dict[str, Callable[[Criteria, _Asked], Formula]] = {
     "always_true": lambda _self, _asked: True,
     "always_false": lambda _self, _asked: False,
     **dict.fromkeys(("bool", "str", "int"), Criteria._of_constant),
-    "http_auth": lambda self, asked: self.atoms.get("auth", name=_argument(asked)),
-    "http_auth_group": lambda self, asked: self.atoms.get("auth", values=tuple(asked.values), name=_argument(asked)),
+    "http_auth": lambda self, asked: self.atoms.get("auth", name=argument(asked)),
+    "http_auth_group": lambda self, asked: self.atoms.get("auth", values=tuple(asked.values), name=argument(asked)),
     **dict.fromkeys(("hdr_val", "req.hdr_val", "req.body_size", "req.body_len"), Criteria._of_size),
     "hdr_cnt": Criteria._of_count,
     "req.hdr_cnt": Criteria._of_count,
@@ -484,9 +457,9 @@ _READERS: dict[str, Callable[[Criteria, _Asked], Formula]] = {
         ("hdr", "req.hdr", "req.fhdr", "req_hdr"),
         Criteria._of_header,
     ),
-    **dict.fromkeys(("cook", "req.cook"), lambda self, asked: self._values(asked, "cookie", _argument(asked))),
+    **dict.fromkeys(("cook", "req.cook"), lambda self, asked: self._values(asked, "cookie", argument(asked))),
     **dict.fromkeys(
-        ("urlp", "url_param", "req.urlp"), lambda self, asked: self._values(asked, "query", _argument(asked))
+        ("urlp", "url_param", "req.urlp"), lambda self, asked: self._values(asked, "query", argument(asked))
     ),
     "wait_end": lambda _self, _asked: True,
     **dict.fromkeys(_LENGTH, Criteria._of_length),

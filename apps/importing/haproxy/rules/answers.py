@@ -4,16 +4,59 @@ from __future__ import annotations
 
 import re
 
-from apps.compiler import header_text
+from apps.compiler import grammar, header_text
 from apps.compiler.grammar import GrammarError
 from apps.compiler.grammars import rewriting
 from apps.importing.haproxy.rules.formats import as_header_text
 from apps.importing.haproxy.rules.old_words import removed_by
 from apps.importing.haproxy.rules.requests import COLON, KEPT_OPEN, NO_NAME, WHOLE, Read, is_no_name
+from apps.importing.logic.certainty import asks
 from apps.importing.logic.decisions import Effect, change
+from apps.importing.logic.formulas import And, Atom, Formula, Not, Or, all_of
 
+OF_BEGINNING = "different:Responses whose Content-Type begins with the type have it, and no others."
 _PREFIX = re.compile(r"(\^?)(.*?)\(\.\*\)\$?")
 _HEADER = re.compile(r"\^?([A-Za-z0-9-]+):?(?:\\?\s)*(.*)", re.DOTALL)
+
+
+def by_answer(read: Read, formula: Formula) -> tuple[Read, Formula]:
+    """The effects of a rule that asks what the server said, as those of what can be asked, and what else it asks."""
+    effects, said = read
+    parts = formula.parts if isinstance(formula, And) else (formula,)
+    asked = [part for part in parts if asks(part, "answer")]
+    if len(asked) != 1 or not effects or any(each.data[0] != "response_headers" for each in effects):
+        return read, formula
+    rest = all_of([part for part in parts if part is not asked[0]])
+    pairs = [each.data[2] for each in effects]
+    if all(isinstance(pair, tuple) and _is_absent(asked[0], pair[0]) for pair in pairs):
+        return ([change("response_headers", "set_if_absent", pair) for pair in pairs], said), rest
+    types, differs = _types(asked[0])
+    if not types:
+        return read, formula
+    typed = [change("typed_headers", str(each.data[1]), each.data[2]) for each in effects]
+    return ([*typed, change("typed_headers", "types", types)], said or differs), rest
+
+
+def _is_absent(formula: Formula, name: str) -> bool:
+    """Whether it asks that the server has sent no header of the name."""
+    found = formula.part if isinstance(formula, Not) else None
+    return isinstance(found, Atom) and (found.match, found.name) == ("found", name.lower())
+
+
+def _types(formula: Formula) -> tuple[tuple[str, ...], str]:
+    """The media types that it asks for, and what differs; none where it asks for anything else."""
+    atoms = formula.parts if isinstance(formula, Or) else (formula,)
+    types: dict[str, None] = {}
+    said = ""
+    for atom in atoms:
+        if not isinstance(atom, Atom) or atom.name != "content-type" or atom.match not in ("beg", "str", "sub"):
+            return (), ""
+        said = said if atom.match == "beg" else OF_BEGINNING
+        types |= dict.fromkeys(value.lower() for value in atom.values)
+    try:
+        return tuple(sorted(map(grammar.media_type, types))), said
+    except GrammarError:
+        return (), ""
 
 
 def read_response(action: str, words: tuple[str, ...]) -> Read | None:

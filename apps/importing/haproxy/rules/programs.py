@@ -12,7 +12,7 @@ from apps.compiler.matching import patterns
 from apps.importing.context import say_unknown
 from apps.importing.haproxy.criteria.conditions import Conditions
 from apps.importing.haproxy.criteria.networks import Networks, asks_networks_alone
-from apps.importing.haproxy.rules.answers import read_old, read_response
+from apps.importing.haproxy.rules.answers import by_answer, read_old, read_response
 from apps.importing.haproxy.rules.choosing import Choices
 from apps.importing.haproxy.rules.mapped import by_map
 from apps.importing.haproxy.rules.moved import Moved
@@ -35,6 +35,7 @@ CLOSED = "Nodes cannot ask this, so whoever had to show it is refused; protect t
 CHALLENGES = (
     "Nodes answer the challenges (HTTP-01) of certificates that Spillway orders; another client gets what rules say."
 )
+OTHER_TYPES = "A route has headers of its own for one list of media types, and a line above has another one."
 COUNTERS = ("sc-inc-gpc", "sc-set-gpt", "sc-add-gpc")
 
 
@@ -275,6 +276,13 @@ class Reader:
         if formula is False:
             self.context.ledger.note(line, Verdict.DEAD, NEVER)
             return
+        read, formula = by_answer(read, formula)
+        types = next((each.data[2] for each in read[0] if each.data[:2] == ("typed_headers", "types")), None)
+        if types is not None and self.context.types not in ((), types):
+            self.context.ledger.impossible(line, OTHER_TYPES)
+            return
+        if isinstance(types, tuple):
+            self.context.types = types
         before = len(self.rules)
         self._admit(line, formula, read, phase=phase)
         self.answers += self.rules[before:]

@@ -27,13 +27,15 @@ class Holder:
 class Context(context.Context):
     """One import of a haproxy.cfg while it goes on; `ports` are those that sections listen at, by their static IP.
 
-    `chosen` are the backends that a section names and which connections it keeps open, by its header.
+    `chosen` are the backends that a section names and which connections it keeps open, by its header. `types` are the
+    media types whose responses get headers of their own.
     """
 
     configuration: Configuration
     questions: Criteria
     ports: dict[tuple[str, int], Holder] = field(default_factory=dict)
     chosen: dict[Line, tuple[set[str], str | None]] = field(default_factory=dict)
+    types: tuple[str, ...] = ()
 
 
 def context_of(configuration: Configuration, files: Files, options: ImportOptions) -> Context:

@@ -23,7 +23,7 @@ from apps.compiler.routing import is_conditional
 from apps.compiler.targets.haproxy.writer import Document, Section, Value
 
 # Blocks of policies that say the same to every client, and nothing before the cache is asked.
-_ALIKE = frozenset({"security_headers", "response_headers", "timeouts", "retries", "error_pages"})
+_ALIKE = frozenset({"security_headers", "response_headers", "typed_headers", "timeouts", "retries", "error_pages"})
 _CACHED = ("{", "var(txn.cached)", "-m", "bool", "}")
 
 
@@ -46,8 +46,10 @@ def _answers_everybody(route: Route, load_balancer: LoadBalancer) -> bool:
 
 def _is_alike(rules: Rules) -> bool:
     said = {name for name in Rules.__dataclass_fields__ if getattr(rules, name) is not None}
-    headers = rules.response_headers
-    values = [value for _, value in (*(headers.set or ()), *(headers.add or ()))] if headers else []
+    blocks = [block for block in (rules.response_headers, rules.typed_headers) if block is not None]
+    values = [value for block in blocks for _, value in (*(block.set or ()), *(block.add or ()))]
+    absent = rules.response_headers.set_if_absent if rules.response_headers else None
+    values += [value for _, value in absent or ()]
     return said <= _ALIKE and not any(is_format(value) for value in values)
 
 

@@ -108,6 +108,7 @@ BLOCKS = (
     Block("retries", "re", each(forwarding.add_retries)),
     Block("security_headers", "se", headers.add_security, headers.texts_of_security),
     Block("response_headers", "rs", headers.add_to_response, headers.texts),
+    Block("typed_headers", "th", headers.add_typed),
     Block("request_headers", "rq", headers.add_to_request, headers.texts),
     Block("rewrite", "rw", each(rewrite.add)),
     Block("response_rewrite", "rr", rewrite.add_to_responses),

@@ -12,10 +12,10 @@ from typing import Any
 
 from apps.compiler.grammars.rewriting import CACHING
 from apps.compiler.header_text import HEADER, Variable, is_format, parts, variables
-from apps.compiler.model.policy import HeaderChanges, SecurityHeaders
+from apps.compiler.model.policy import HeaderChanges, ResponseHeaders, SecurityHeaders, TypedHeaders
 from apps.compiler.model.shared import Listener, Protocol
 from apps.compiler.targets.haproxy.policies.lookup import SAID, Lookup
-from apps.compiler.targets.haproxy.writer import Opaque, Section, Value
+from apps.compiler.targets.haproxy.writer import Argument, Call, Opaque, Section, Value
 
 _FETCHES = {
     "client_address": "%[src]",
@@ -53,21 +53,44 @@ def add_to_response(section: Section, listener: Listener, lookup: Lookup, blocks
     _add(section, "http-after-response", listener, lookup, blocks)
 
 
+def add_typed(section: Section, listener: Listener, lookup: Lookup, blocks: Mapping[str, TypedHeaders]) -> None:
+    """The same for responses of some media types."""
+    _keep(section, lookup, blocks)
+    for code, said in blocks.items():
+        types = map(Value, said.types or ())
+        is_type: tuple[Argument, ...] = ("{", "res.hdr(content-type)", "-i", "-m", "beg", *types, "}")
+        holds = ("if", *lookup.holds(code), *is_type)
+        for name in said.remove or ():
+            section.add("http-after-response", "del-header", Value(name), *holds)
+        for action, pairs in _actions(said):
+            for name, value in pairs:
+                header = Opaque(written(value, listener))
+                section.add("http-after-response", f"{action}-header", Value(name), header, *holds)
+
+
 def _add(section: Section, rule: str, listener: Listener, lookup: Lookup, blocks: Blocks) -> None:
-    """Removed, set and added, in this order."""
+    """Removed, set where there is none, set and added, in this order."""
     _keep(section, lookup, blocks)
     for name in _names(name for changes in blocks.values() for name in changes.remove or ()):
         section.add(rule, "del-header", Value(name), "if", *lookup.has("remove-", name))
-    for action in ("set", "add"):
+    for action in ("absent", "set", "add"):
+        verb = "set-header" if action == "absent" else f"{action}-header"
         said = [(code, pair) for code in sorted(blocks) for each, pairs in _actions(blocks[code]) if each == action
                 for pair in pairs]  # fmt: skip
         for name in _names(name for _, (name, value) in said if not is_format(value)):
             text, has = lookup.text(f"{action}-", name), lookup.has(f"{action}-", name)
-            section.add(rule, f"{action}-header", Value(name), text, "if", *has)
+            section.add(rule, verb, Value(name), text, "if", *has, *_given(action, name))
         for code, (header, value) in said:
             if is_format(value):
                 written_value = Opaque(written(value, listener))
-                section.add(rule, f"{action}-header", Value(header), written_value, "if", *lookup.holds(code))
+                section.add(
+                    rule, verb, Value(header), written_value, "if", *lookup.holds(code), *_given(action, header)
+                )
+
+
+def _given(action: str, name: str) -> tuple[Argument, ...]:
+    """What else must hold: that servers have not said it."""
+    return ("!", "{", Call(("res.hdr(", Value(name), ")")), "-m", "found", "}") if action == "absent" else ()
 
 
 def _keep(section: Section, lookup: Lookup, blocks: Blocks) -> None:
@@ -92,7 +115,8 @@ def _kept(variable: Variable) -> str:
 
 
 def _actions(changes: HeaderChanges) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
-    return ("set", changes.set or ()), ("add", changes.add or ())
+    absent = (changes.set_if_absent or ()) if isinstance(changes, ResponseHeaders) else ()
+    return ("absent", absent), ("set", changes.set or ()), ("add", changes.add or ())
 
 
 def _names(names: Any) -> list[str]:
