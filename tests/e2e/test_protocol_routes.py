@@ -19,7 +19,7 @@ from tests.pure.compiler_fixtures import certificate_pem, front, listener, pool,
 
 pytestmark = pytest.mark.e2e
 
-NAMES = ("tls", "ssh", "http", "silent", "acme-tls/1", "a.example", "the rest")
+NAMES = ("tls", "ssh", "socks5", "http", "silent", "acme-tls/1", "a.example", "the rest")
 POOLS = {name: f"pool-{number}" for number, name in enumerate(NAMES, 1)}
 ROUTES = tuple(ProtocolRoute(POOLS[each], each) for each in ClientProtocol)
 CHALLENGES = ProtocolRoute(POOLS["acme-tls/1"], alpn="acme-tls/1")
@@ -127,6 +127,7 @@ def inside(proxy: RenderedProxy, *alpn: str) -> ssl.SSLSocket:
         (SSH, "ssh"),
         (HTTP, "http"),
         (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "http"),
+        (b"\x05\x01\x00", "socks5"),
         (ODD, "the rest"),
         (hello("b.example"), "tls"),
         (hello(None), "tls"),

@@ -21,6 +21,7 @@ SSH = ("{ payload(0,7) -m bin 5353482d322e30 }", "{ req.payload(0,4) -m str SSH-
         (["use_backend a if HTTP", "default_backend b"], {"http": "a", "": "b"}),
         (["use_backend a if HTTP"], {"http": "a"}),
         *((["use_backend a if " + each, "default_backend b"], {"ssh": "a", "": "b"}) for each in SSH),
+        (["use_backend a if { req.payload(0,1) -m bin 05 }", "default_backend b"], {"socks5": "a", "": "b"}),
         (["use_backend a if !{ req.len gt 0 }", "default_backend b"], {"silent": "a", "": "b"}),
         ([f"use_backend a if {SSH[0]} or {{ req.len 0 }}", "default_backend b"], {"ssh": "a", "silent": "a", "": "b"}),
         (["use_backend a if { req.ssl_alpn acme-tls/1 }", "default_backend b"], {"acme-tls/1": "a", "": "b"}),
@@ -63,6 +64,7 @@ def test_alpn_of_a_client_is_a_list(line: str, why: str) -> None:
     [
         "{ req.payload(0,4) -m str SET }",
         "{ payload(4,4) -m bin 5353482d }",
+        "{ req.payload(0,2) -m bin 0502 }",
         "{ req.ssl_alpn -m sub h2 }",
         "{ req.payload(0,4) -m reg SSH }",
     ],

@@ -173,6 +173,7 @@ class ClientProtocol(StrEnum):
     TLS = "tls"
     HTTP = "http"
     SSH = "ssh"
+    SOCKS5 = "socks5"
     SILENT = "silent"
 
 

@@ -19,7 +19,8 @@ ANSWER_S = 12.0
 CLIENT = ("127.0.0.2", 0)
 UNKNOWN = "somebody.example.invalid"
 MOST_NAMES = 24
-HTTP, SSH, OTHER = b"GET / HTTP/1.1\r\nhost: a.example\r\n\r\n", b"SSH-2.0-replay\r\n", bytes(range(1, 33))
+HTTP, SSH = b"GET / HTTP/1.1\r\nhost: a.example\r\n\r\n", b"SSH-2.0-replay\r\n"
+SOCKS, OTHER = b"\x05\x01\x00", bytes(range(1, 33))
 _NAME = re.compile(r"\.?(?:[a-z0-9-]+\.)+[a-z]{2,}")
 _MARKED = re.compile(rf"{MARK}: (\S+)".encode(), re.IGNORECASE)
 
@@ -43,7 +44,7 @@ def _of_port(port: int, words: list[str], spec: Mapping[str, Any], *, ends: bool
         yield Opening(port, name, sent=OTHER if ends else b"", is_tls=True)
     for alpn in (each["alpn"] for each in routes if "alpn" in each):
         yield from (Opening(port, name, alpn, OTHER if ends else b"", is_tls=True) for name in names[:3])
-    for sent in (HTTP, SSH, OTHER, *([b""] if routes else [])):
+    for sent in (HTTP, SSH, SOCKS, OTHER, *([b""] if routes else [])):
         yield Opening(port, names[0] if ends else "", sent=sent, is_tls=ends)
 
 

@@ -10,7 +10,7 @@ from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.traffic.context import Context
 from apps.importing.logic.answers import about_host, about_path
 from apps.importing.logic.formulas import Atom, simplified
-from apps.importing.replay.connecting import HTTP, SSH
+from apps.importing.replay.connecting import HTTP, SOCKS, SSH
 from apps.importing.replay.contract import Answer, Asked, Opening, Request
 from apps.importing.verdicts import Line, LineReport, Verdict
 
@@ -127,7 +127,8 @@ def _answer(atom: Atom, request: Request, *, encrypted: bool) -> bool | None:
 def _answer_of_opening(atom: Atom, opening: Opening, *, encrypted: bool) -> bool | None:
     """The same of a connection."""
     is_tls = opening.is_tls and not encrypted
-    begins = {"tls": is_tls, "http": opening.sent == HTTP, "ssh": opening.sent == SSH, "silent": not opening.sent}
+    begins = {"tls": is_tls, "http": opening.sent == HTTP, "ssh": opening.sent == SSH}
+    begins |= {"socks5": opening.sent == SOCKS, "silent": not opening.sent}
     if atom.subject == "sni":
         # A listener takes TLS without a name for TLS with one (choices.py).
         return bool(opening.name) or None if atom.match == "found" else about_host(atom, opening.name)

@@ -43,6 +43,7 @@ CLIENT_PROTOCOLS = {
     ClientProtocol.TLS: "TLS",
     ClientProtocol.HTTP: "HTTP",
     ClientProtocol.SSH: "SSH",
+    ClientProtocol.SOCKS5: "SOCKS 5",
     ClientProtocol.SILENT: "Nothing for five seconds",
 }
 

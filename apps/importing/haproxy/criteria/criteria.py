@@ -33,7 +33,7 @@ _COUNTS = re.compile(r"(?:src_|sc[0-9]?_)(?:inc|clr)_gpc[01]?")
 # What the first bytes of a connection are.
 _LENGTH = {"req.len", "req_len"}
 _PAYLOAD = {"payload", "req.payload"}
-_SSH = b"SSH-".hex()
+_SSH, _SOCKS = b"SSH-".hex(), "05"
 _ALPN = {"req.ssl_alpn", "req_ssl_alpn", "ssl_fc_alpn"}
 _TLS = {"req.ssl_hello_type", "req_ssl_hello_type", "req.ssl_ver", "req_ssl_ver", "req.ssl_hello"}
 _WITH_QUERY = {"url", "uri", "pathq", "capture.req.uri"}
@@ -401,13 +401,15 @@ class Criteria(Questions):
         return negated(silent) if came else silent
 
     def _of_payload(self, asked: Asked) -> Formula:
-        """Whether a client says that it speaks SSH."""
+        """Whether a client says that it speaks SSH or SOCKS 5."""
         begin = [each if asked.match == "bin" else each.encode().hex() for each in asked.values]
         if "mqtt_is_valid" in asked.sample.converter_names:
             return self._of_beginning("mqtt")
         at_start = asked.sample.args[:1] == ("0",) and asked.match in ("bin", "str", "beg", "sub", "")
         if at_start and begin and all(each.lower().startswith(_SSH) for each in begin):
             return self._of_beginning("ssh")
+        if at_start and begin == [_SOCKS]:
+            return self._of_beginning("socks5")
         return self.unknown(f"{said(asked)} is nothing that a listener can ask")
 
     def _of_alpn(self, asked: Asked) -> Formula:

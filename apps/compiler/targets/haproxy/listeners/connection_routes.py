@@ -23,6 +23,7 @@ _HELLO = ("{", "req.ssl_hello_type", "1", "}")
 _BEGINNINGS: dict[ClientProtocol, tuple[str, ...]] = {
     ClientProtocol.TLS: _HELLO,
     ClientProtocol.SSH: ("{", "req.payload(0,4)", "-m", "bin", b"SSH-".hex(), "}"),
+    ClientProtocol.SOCKS5: ("{", "req.payload(0,1)", "-m", "bin", "05", "}"),
     ClientProtocol.HTTP: ("{", "req.proto_http", "}"),
     ClientProtocol.SILENT: ("!", "{", "req.len", "gt", "0", "}"),
 }
