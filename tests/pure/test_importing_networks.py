@@ -298,3 +298,24 @@ def test_an_http_section_asks_for_a_list_of_those_that_may_connect() -> None:
     assert verdict_of(found, accept)[0] is Verdict.DIFFERENT
     harmless = read(f"{DEFAULTS}frontend fe\n bind :80\n {accept}\n {rest}")
     assert (verdict_of(harmless, accept)[0], harmless.needs) == (Verdict.MAPPED, ())
+
+
+@pytest.mark.parametrize(
+    ("refused", "networks"),
+    [
+        ("10.212.232.0", ["10.212.232.0/21"]),
+        ("10.212.232.1", []),
+        ("10.212.0.0/16 192.0.2.0/24", ["10.212.0.0/16"]),
+        ("2001:db8::/32", ["2001:db8::/32"]),
+    ],
+)
+def test_who_is_asked_for_behind_a_mask_is_the_whole_network(refused: str, networks: list[str]) -> None:
+    mask = "tcp-request connection set-src src,ipmask(21)"
+    found = tcp(mask, f"tcp-request connection reject if {{ src {refused} }}")
+    entries = [each["network"] for document in found.documents if document["kind"] == "NetworkList"
+               for each in document["spec"]["entries"]]  # fmt: skip
+    assert entries == networks
+    verdict, why = verdict_of(found, mask)
+    assert verdict is Verdict.DIFFERENT
+    assert "whole address" in why
+    assert not [line for line in found.report if line.verdict is Verdict.NOT_POSSIBLE]

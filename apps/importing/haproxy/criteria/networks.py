@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from itertools import chain
 
 from apps.compiler.checks.access import MAX_NETWORKS
 from apps.importing.haproxy.criteria.conditions import Conditions
 from apps.importing.haproxy.traffic.context import Context
-from apps.importing.logic.formulas import Atom, Formula, atoms_of
+from apps.importing.logic.formulas import Atom, Atoms, Formula, atoms_of, replaced
 from apps.importing.values.networks import FirstMatch, Ranges, shorter, union, where
 from apps.importing.verdicts import Line
 
@@ -18,6 +19,26 @@ MANY = "A list holds at most 10 000 networks, and this takes more."
 def asks_networks_alone(formula: Formula) -> bool:
     """Whether networks decide it."""
     return all(atom.subject == "source" for atom in atoms_of(formula))
+
+
+def behind_mask(formula: Formula, bits: int, atoms: Atoms) -> Formula:
+    """The formula about clients as they come, where HAProxy asks for the first bits of their IPv4 address alone."""
+
+    def asked(atom: Atom) -> Formula:
+        if atom.subject != "source":
+            return atom
+        found = [widened for value in atom.values if (widened := _of_masked(ip_network(value), bits))]
+        return atoms.get("source", atom.match, tuple(sorted(found)), why=atom.why) if found else False
+
+    return replaced(formula, asked)
+
+
+def _of_masked(network: IPv4Network | IPv6Network, bits: int) -> str:
+    """The network of all clients whose masked address is in this one; empty where none is."""
+    if network.version == 6 or network.prefixlen <= bits:
+        return str(network)
+    whole = network.supernet(new_prefix=bits)
+    return str(whole) if whole.network_address == network.network_address else ""
 
 
 class Networks:

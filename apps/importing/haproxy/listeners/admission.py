@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from typing import Any
 
@@ -9,7 +10,7 @@ from apps.compiler.model.listener_options import ClientProtocol
 from apps.definitions.shapes.traffic.client_limit import MOST_EXEMPT
 from apps.importing.context import say_unknown
 from apps.importing.haproxy.criteria.conditions import Conditions
-from apps.importing.haproxy.criteria.networks import Networks, asks_networks_alone
+from apps.importing.haproxy.criteria.networks import Networks, asks_networks_alone, behind_mask
 from apps.importing.haproxy.rules.limits import limit_of, table_of
 from apps.importing.haproxy.rules.programs import action_of
 from apps.importing.haproxy.text.sections import Section
@@ -24,6 +25,8 @@ ALONE = "A listener refuses by networks, TLS names and rates alone."
 NOT_LOOKED_INTO = "Connections are not looked into; the servers refuse what they do not speak."
 # Questions about the beginning of a connection.
 FIRST = frozenset({"alpn", "mqtt", *ClientProtocol})
+MASKED = "Who may connect is asked in this way; servers, hashes and counts get the whole address of a client."
+_MASK = re.compile(r"src,ipmask\(([0-9]|[12][0-9]|3[0-2])\)")
 MIXED = "A listener lets in by networks alone, and this asks for more."
 CLOSED = (
     "Listeners do not look at this, so who had to show it is kept out; add the networks that may connect to access."
@@ -45,6 +48,7 @@ class Admission:
         self.context, self.section, self.conditions = context, section, conditions
         self.client_limit: dict[str, Any] = {}
         self.named: tuple[Line, Formula] | None = None
+        self._bits = 32  # what is left of the addresses of clients
         self._unless: dict[str, list[Formula]] = defaultdict(list)
         self._networks = Networks(context, conditions, section.name)
         for line in section.each("tcp-request"):
@@ -62,7 +66,8 @@ class Admission:
 
     def _request(self, line: Line) -> None:
         action, words = action_of(line)
-        _, formula = self.conditions.of(words)
+        words, formula = self.conditions.of(words)
+        formula = behind_mask(formula, self._bits, self.context.questions.atoms)
         phase = line.words[1]
         if action in GOES_ON or action.startswith("track"):
             self.context.ledger.mapped(line)
@@ -74,6 +79,9 @@ class Admission:
                 self._unless[phase].append(negated(formula))
         elif action in ("reject", "silent-drop"):
             self._refuse(line, phase, all_of([*self._unless[phase], formula]))
+        elif action == "set-src" and (found := _MASK.fullmatch("".join(words))) and formula is True:
+            self._bits = min(int(found[1]), self._bits)
+            self.context.ledger.differs(line, MASKED)
 
     def _refuse(self, line: Line, phase: str, formula: Formula) -> None:
         ledger = self.context.ledger
