@@ -286,3 +286,19 @@ def test_the_retries_of_some_requests_become_those_of_a_route(count: str, verdic
     front = "frontend f\n mode http\n bind :80\n default_backend b\n"
     text = f"{front}backend b\n mode http\n {line}\n server s 192.0.2.1:80\n"
     assert verdict_of(read(text), line)[0] is verdict
+
+
+@pytest.mark.parametrize(
+    "line", ["{servers}", "{{ servers }}", "%(servers)s", "{% for each in servers %}", "<% it %>", "[...]"]
+)
+def test_what_a_template_fills_in_is_called_so(line: str) -> None:
+    verdict, why = verdict_of(frontend(line, "default_backend a"), line)
+    assert verdict is Verdict.NOT_POSSIBLE
+    assert why == "A template fills this in; import the file that comes of it, as HAProxy does not start with this one."
+
+
+def test_an_acl_that_is_not_there_is_said_to_stop_haproxy() -> None:
+    line = "use_backend b if nobody"
+    verdict, why = verdict_of(frontend(line, "default_backend a"), line)
+    assert verdict is Verdict.NOT_POSSIBLE
+    assert "no acl nobody, so HAProxy does not start" in why

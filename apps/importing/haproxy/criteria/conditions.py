@@ -90,7 +90,7 @@ class Conditions:
         lines = self._lines.get(name)
         if lines is None:
             predefined = PREDEFINED.get(name)
-            unknown = self.questions.unknown(f"there is no acl {name}")
+            unknown = self.questions.unknown(f"there is no acl {name}, so HAProxy does not start")
             return self.questions.read(tuple(predefined.split())) if predefined else unknown
         return self.questions.either([self.questions.read(line.words[2:]) for line in lines])
 

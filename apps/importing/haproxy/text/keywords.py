@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping
 
 from apps.importing.haproxy.text.sections import PROXIES, Configuration, Section
@@ -59,6 +60,10 @@ def _rule_fact(table: Mapping[str, Fact], words: tuple[str, ...]) -> Fact | None
     return table.get(action)
 
 
+TEMPLATE = "A template fills this in; import the file that comes of it, as HAProxy does not start with this one."
+_TEMPLATE = re.compile(r"\{\{|\{%|\{[A-Za-z_]+\}|%\(|<%|<[A-Za-z_-]+>|@[A-Za-z_]+@|\[\.\.\.\]")
+
+
 def answers_challenges(words: tuple[str, ...]) -> bool:
     """Whether a line has the script answer that proves hostnames to a certificate authority (`lua.acme-http01`)."""
     return words[1:2] == ("use-service",) and words[2:3] != () and words[2].lower().startswith("lua.acme")
@@ -110,7 +115,9 @@ _VERDICTS = {
 
 def _close_line(ledger: Ledger, section: Section, line: Line) -> None:
     fact = fact_of(section.kind, line.words)
-    if fact is None:
+    if fact is None and _TEMPLATE.match(line.text.strip()):
+        ledger.impossible(line, TEMPLATE)
+    elif fact is None:
         ledger.impossible(line, f"HAProxy 1.4 to 3.2 have no {_named(line)} in {section.kind}{_nearest(line)}.")
     elif line.keyword in ("no", "default") and fact.kind is Kind.TRAFFIC:
         ledger.mapped(line)
