@@ -54,6 +54,26 @@ def test_what_is_typed_becomes_rules_and_the_rest_says_nothing(tutorial_env: Act
     }
 
 
+def test_headers_by_what_servers_say_are_typed_like_others(tutorial_env: Actor, acme: Actor) -> None:
+    send(
+        acme,
+        "web",
+        rules__response_headers__set_if_absent="X-Frame-Options=DENY",
+        rules__typed_headers__types="text/html\r\napplication/xhtml+xml",
+        rules__typed_headers__remove="X-Powered-By",
+    )
+    assert describe(Policy.objects.get())["rules"] == {
+        "response_headers": {"set_if_absent": {"X-Frame-Options": "DENY"}},
+        "typed_headers": {"types": ["application/xhtml+xml", "text/html"], "remove": ["X-Powered-By"]},
+    }
+
+
+def test_headers_without_a_media_type_are_refused_beside_the_field(tutorial_env: Actor, acme: Actor) -> None:
+    page = send(acme, "web", rules__typed_headers__remove="X-Powered-By").content.decode()
+    assert "Name at least one media type; response_headers are for all of them." in page
+    assert not Policy.objects.exists()
+
+
 def test_the_form_shows_what_is_stored_and_saves_it_unchanged(stored: Policy, acme: Actor) -> None:
     url, client = reverse("web:policy-edit", args=[stored.pk]), client_of(acme)
     form = client.get(url).context["form"]
