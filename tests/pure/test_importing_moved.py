@@ -84,3 +84,11 @@ def test_a_header_that_is_written_from_others_is_not_asked_for() -> None:
     verdict, why = verdict_of(found, line)
     assert verdict is Verdict.NOT_POSSIBLE
     assert "a line above writes this header from others" in why
+
+
+def test_a_change_of_something_else_keeps_a_condition_of_many_hosts() -> None:
+    hosts = "".join(f" acl many hdr(host) h{number}.example.com\n" for number in range(200))
+    lines = " http-request set-header X-A 1\n use_backend a if many\n default_backend b\n"
+    found = read(f"{DEFAULTS}frontend fe\n bind :80\n{hosts}{lines}{TWO}")
+    assert sum(route[4] == "a" for route in routes(found)) == 200
+    assert {line.verdict for line in found.report} == {Verdict.MAPPED}

@@ -10,7 +10,7 @@ from apps.importing.logic.answers import about_host, about_path, about_text
 from apps.importing.logic.formulas import And, Atom, Formula, all_of, any_of, atoms_of, negated, replaced
 from apps.importing.logic.questions import Questions
 
-# Of one question about a changed path come at most so many about the one before.
+# So many questions about the request before come at most of those about the one that was changed.
 MOST = 64
 KEPT = "kept"  # the name of a path that was kept before it was changed
 TWICE = "the path was changed above in a way that cannot be followed"
@@ -40,9 +40,10 @@ class Move:
 
 def before(formula: Formula, moves: list[Move], questions: Questions) -> Formula:
     """The formula about the request as the client sent it; `moves` are those that were made, the last one last."""
+    most = MOST + sum(1 for _ in atoms_of(formula)) if moves else 0
     for move in reversed(moves):
         formula = replaced(formula, move.before)
-        if sum(1 for _ in atoms_of(formula)) > MOST:
+        if sum(1 for _ in atoms_of(formula)) > most:
             return questions.unknown(TWICE)
     return formula
 
