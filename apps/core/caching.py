@@ -91,8 +91,10 @@ def made_once(key: str, make: Callable[[], bytes], lasts_s: float) -> bytes:
         made = _wait(key)
     if made is None:
         try:
-            made = make()
-            cache.set(key, made, lasts_s)
+            made = cache.get(key)  # somebody may have made it since the first look
+            if made is None:
+                made = make()
+                cache.set(key, made, lasts_s)
         finally:
             cache.delete(f"{key}:making")
     return bytes(made)

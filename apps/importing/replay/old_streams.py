@@ -13,6 +13,7 @@ from apps.importing.nginx.traffic.ports import LOOPBACK, endpoints_of
 from apps.importing.replay.contract import NotReplayable, Opening
 
 KEPT = frozenset({"ssl_preread", "preread_timeout", "proxy_timeout", "proxy_connect_timeout", "allow", "deny"})
+LONG_ENOUGH = 5  # bytes from which nginx tells whether it is TLS
 SELECTORS = frozenset({"default", "hostnames", "volatile"})
 
 
@@ -94,8 +95,9 @@ class OldStreams:
     def asked(self, opening: Opening) -> Iterator[Directive]:
         """Directives that choose its server: of the one that takes it, and entries of its maps that it may meet."""
         server = self._servers[opening.port]
-        silent = ["ssl_preread"] if not opening.is_tls and not opening.sent else []
-        for name in ("listen", "proxy_pass", "allow", "deny", *silent):
+        is_passed_on = opening.is_tls and not self.encrypted[opening.port]
+        short = ["ssl_preread"] if len(opening.sent) < LONG_ENOUGH and not is_passed_on else []
+        for name in ("listen", "proxy_pass", "allow", "deny", *short):
             yield from server.all_inherited(name)
         wanted = [value_of(server.last("proxy_pass"))]
         for variable in wanted:

@@ -16,7 +16,7 @@ from apps.importing.nginx.traffic.ports import Port, ports_of
 from apps.importing.nginx.traffic.prereads import BY_FIRST_BYTES, ENDED, READ, Prereads
 from apps.importing.verdicts import Verdict
 
-SILENT = "Clients that send nothing go to the default pool after five seconds; nginx closes their connections."
+SHORT = "Clients that send fewer than five bytes come to the default pool all the same; nginx closes their connections."
 
 
 def read_streams(nginx: Nginx, stream: Directive) -> None:
@@ -40,6 +40,10 @@ def _server(nginx: Nginx, server: Directive, ports: list[Port], passing: Directi
     pools = _pools(nginx, server, passing, ends_tls=ports[0].has("ssl"))
     if not pools:
         return
+    for each in server.all_inherited("ssl_preread"):
+        ledger.mapped(each.line)
+        if value_of(each) == "on" and "default_pool" in pools:
+            ledger.differs(each.line, SHORT)
     name = nginx.context.name("LoadBalancer", f"nginx-tcp-{ports[0].number}")
     said = _access(nginx, server)
     listeners = [_listener(nginx, server, port) | said | pools for port in ports]
@@ -77,12 +81,10 @@ def _listener(nginx: Nginx, server: Directive, port: Port) -> dict[str, Any]:
 
 def _pools(nginx: Nginx, server: Directive, passing: Directive, *, ends_tls: bool) -> dict[str, Any]:
     """The fields of a listener that name pools; none where they cannot be said."""
-    text, reading = value_of(passing), server.inherited("ssl_preread")
-    if reading is not None:
-        nginx.ledger.mapped(reading.line)
+    text = value_of(passing)
     if not text.startswith("$"):
         return {"default_pool": _pool(nginx, server, passing, text)}
-    known = ENDED if ends_tls else READ if value_of(reading) == "on" else ()
+    known = ENDED if ends_tls else READ if value_of(server.inherited("ssl_preread")) == "on" else ()
     found = Prereads(nginx.variables.lines, known, nginx.ledger).read(text)
     if found is None:
         nginx.ledger.impossible(passing.line, BY_FIRST_BYTES)
@@ -90,8 +92,6 @@ def _pools(nginx: Nginx, server: Directive, passing: Directive, *, ends_tls: boo
     names = [{"hostname": each, "pool": _pool(nginx, server, *way)} for each, way in found.names.items()]
     protocols = [{kind: said, "pool": _pool(nginx, server, *way)} for (kind, said), way in found.protocols.items()]
     default = _pool(nginx, server, *found.default) if found.default else None
-    if reading is not None and default and (names or protocols):
-        nginx.ledger.differs(reading.line, SILENT)
     said = {"sni_routes": names, "protocol_routes": protocols, "default_pool": default}
     return {name: value for name, value in said.items() if value}
 
