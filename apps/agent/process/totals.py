@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from operator import add, lt, sub
+from operator import add, itemgetter, lt, sub
 from typing import Any
 
 from apps.agent.process.counters import COUNTED, nothing
@@ -18,6 +18,7 @@ LATENCY = "latency"
 # Routes that came and went; rather than more, all begins anew.
 MOST_ROWS = 200_000
 FEW = 20
+_counted: Callable[[Mapping[str, Any]], Counts] = itemgetter(*COUNTED)
 
 
 @dataclass(frozen=True)
@@ -53,13 +54,16 @@ class Totals:
             self._next_worker(samples["epoch"], counts)
         else:
             counts |= {key: self._steady(key, now) for key, now in counts.items() if key[0] == "frontend"}
-            self._keep(key for key, before in self._last.items() if _fell(before, counts.get(key)))
+            told = counts.get
+            # Most rows rest: what is equal is asked nothing more.
+            moved = [(key, before, now) for key, before in self._last.items() if (now := told(key)) != before]
+            self._keep(key for key, before, now in moved if _fell(before, now))
         self._last, self._probes = counts, samples["probes"]
         return {
             **{name: value for name, value in samples.items() if name != "probes"},
             "epoch": self._epoch,
             "resumed": self._resumed,
-            "rows": [*(self._with_earlier(row) for row in samples["rows"]), *self._resting()],
+            "rows": [*self._going_on(samples["rows"]), *self._resting()],
             "latency_buckets": self._latency(),
         }
 
@@ -107,10 +111,14 @@ class Totals:
         before = self._earlier.get(key)
         self._earlier[key] = more if before is None else tuple(map(add, before, more))
 
-    def _with_earlier(self, row: dict[str, Any]) -> dict[str, Any]:
-        key = row["kind"], row["object_id"]
-        counts, earlier = self._last[key], self._earlier.get(key)
-        return row | dict(zip(COUNTED, counts if earlier is None else map(add, counts, earlier)))
+    def _going_on(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The worker's own rows, with what was counted before it."""
+        earlier_of = self._earlier.get
+        for row in rows if self._earlier else [row for row in rows if row["kind"] == "frontend"]:
+            key = row["kind"], row["object_id"]
+            counts, earlier = self._last[key], earlier_of(key)
+            row.update(zip(COUNTED, counts if earlier is None else map(add, counts, earlier)))
+        return rows
 
     def _resting(self) -> Iterable[dict[str, Any]]:
         """Rows of which this worker has counted nothing yet."""
@@ -132,7 +140,7 @@ class Totals:
 
 def _counts(samples: Mapping[str, Any]) -> dict[Key, Counts]:
     """Rows as so many numbers, buckets of latency as one each."""
-    rows = {(row["kind"], row["object_id"]): tuple([row[name] for name in COUNTED]) for row in samples["rows"]}
+    rows = {(row["kind"], row["object_id"]): _counted(row) for row in samples["rows"]}
     buckets = {
         (LATENCY, f"{pool}/{bound}"): (count,)
         for pool, found in samples["latency_buckets"].items()
@@ -142,7 +150,7 @@ def _counts(samples: Mapping[str, Any]) -> dict[Key, Counts]:
 
 
 def _fell(before: Counts, now: Counts | None) -> bool:
-    return now != before and (now is None or any(map(lt, now, before)))
+    return now is None or any(map(lt, now, before))
 
 
 def _is_there(key: Key, counts: Mapping[Key, Counts]) -> bool:
