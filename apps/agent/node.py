@@ -143,7 +143,7 @@ class Node:
             return False
         except OSError:  # the master reads its configuration anew
             return True
-        return self._totals.add_late(worker, counters.read(text, probes=self._totals.leaving[worker].probes))
+        return self._totals.add_late(worker, counters.read(text))
 
     def reading(self, since: str) -> dict[str, Any]:
         """GET /v1/reading: both of the above, less what the reader of the answer `since` knows.

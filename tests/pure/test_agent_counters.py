@@ -23,6 +23,7 @@ pool-2,BACKEND,0,0,0,0,0,UP,,,0,0
 
 def rows() -> dict[str, dict[str, Any]]:
     reading = counters.read(PRINTED)
+    counters.take_off_probes(reading["rows"], reading["probes"])
     return {row["object_id"]: row for row in reading["rows"] if row["kind"] != "rejected"}
 
 

@@ -16,7 +16,7 @@ FIRST, SECOND, THIRD = "7-4000000000", "8-4000000005", "9-4000000009"
 OBJECTS = {"pool-1": "backend", "lst-1": "frontend", "route-1": "route", "pool-1/to/rgn-2/rate": "flow"}
 
 
-def read(worker: str, latency: int = 0, **requests: int) -> dict[str, Any]:
+def read(worker: str, latency: int = 0, probes: int = 0, **requests: int) -> dict[str, Any]:
     """What a worker tells: requests by object, with `_` for what names cannot hold."""
     rows = []
     for written, count in requests.items():
@@ -24,7 +24,7 @@ def read(worker: str, latency: int = 0, **requests: int) -> dict[str, Any]:
         rows.append(nothing(OBJECTS[name], name) | {"requests": count, "bytes_out": 10 * count})
     return {
         "epoch": worker,
-        "probes": {},
+        "probes": {"lst-1": probes},
         "rows": rows,
         "latency_buckets": {"pool-1": {"100": latency}} if latency else {},
     }
@@ -56,6 +56,15 @@ def test_what_a_worker_counted_while_it_left_is_added_once() -> None:
     assert not totals.add_late(FIRST, read(THIRD, pool_1=900)), "its process number belongs to another one"
     totals.forget([FIRST])
     assert not totals.add_late(FIRST, read(FIRST, pool_1=900))
+
+
+def test_probes_stay_no_traffic_when_a_worker_that_stops_has_emptied_its_tables() -> None:
+    totals = Totals()
+    assert told(totals.add(read(FIRST, lst_1=19, probes=12)))["lst-1"] == 7
+    assert told(totals.add(read(FIRST, lst_1=20)))["lst-1"] == 8
+    totals.add(read(SECOND, lst_1=12, probes=12))
+    totals.add_late(FIRST, read(FIRST, lst_1=21))
+    assert told(totals.add(read(SECOND, lst_1=13, probes=12)))["lst-1"] == 10
 
 
 def test_a_route_without_a_request_yet_keeps_its_row_and_an_object_that_is_gone_does_not() -> None:

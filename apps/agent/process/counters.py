@@ -25,27 +25,22 @@ TABLES = ("st_latency", "st_routes", "st_flow", "st_limits")
 COMMAND = ";".join(("show info", "show stat", *(f"show table {table}" for table in TABLES), "show peers"))
 
 
-def read(
-    text: str,
-    why_unresolved: Callable[[str, str], str] = lambda _pool, _server: "",
-    probes: Mapping[str, int] | None = None,
-) -> dict[str, Any]:
+def read(text: str, why_unresolved: Callable[[str, str], str] = lambda _pool, _server: "") -> dict[str, Any]:
     """What one worker counted since it began, by its answer to COMMAND; its `epoch` is the worker.
 
-    `why_unresolved` is asked about servers without an address: pool, server → why in words. `probes` are those of a
-    worker that leaves, whose tables HAProxy empties.
+    `why_unresolved` is asked about servers without an address: pool, server → why in words. Rows of listeners have the
+    agent's own `probes` in them.
     """
     read_at = time.time()
     info, stat, tables = _split(text.splitlines())
     counted = [(line, found) for line in tables.get("st_routes", []) if (found := TABLE_ROW.search(line))]
-    here = {found.group(1): int(found.group(2)) for _, found in counted if not found.group(1).startswith("route-")}
-    probes = here if probes is None else probes
+    probes = {found.group(1): int(found.group(2)) for _, found in counted if not found.group(1).startswith("route-")}
     shown = list(csv.DictReader(stat))
-    rows = [_without_probes(row, probes) for row in map(_row, shown) if row]
+    rows = [row for row in map(_row, shown) if row]
     _explain(rows, why_unresolved)
     _add_queues(rows, shown)
     rows += _rejected(shown)
-    rows += [_route_row(line, found) for line, found in counted if found.group(1) not in here]
+    rows += [_route_row(line, found) for line, found in counted if found.group(1) not in probes]
     rows += [_flow_row(found) for line in tables.get("st_flow", []) if (found := TABLE_ROW.search(line))]
     return {
         "epoch": f"{info.get('Pid', '0')}-{info.get('Start_time_sec', '0')}",
@@ -123,12 +118,12 @@ def _status(row: dict[str, str]) -> str:
     return "DOWN" if empty else row.get("status", "")
 
 
-def _without_probes(row: dict[str, Any], probes: Mapping[str, int]) -> dict[str, Any]:
+def take_off_probes(rows: Iterable[dict[str, Any]], probes: Mapping[str, int]) -> None:
     """Our own questions to a listener are no traffic: each is a connection, a request and an answer less."""
-    if row["kind"] == "frontend":
-        for name in ("connections", "requests", "status_2xx"):
-            row[name] = max(0, row[name] - probes.get(row["object_id"], 0))
-    return row
+    for row in rows:
+        if row["kind"] == "frontend":
+            for name in ("connections", "requests", "status_2xx"):
+                row[name] = max(0, row[name] - probes.get(row["object_id"], 0))
 
 
 def _explain(rows: list[dict[str, Any]], why_unresolved: Callable[[str, str], str]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from operator import add, itemgetter, lt, sub
 from typing import Any
 
-from apps.agent.process.counters import COUNTED, nothing
+from apps.agent.process.counters import COUNTED, nothing, take_off_probes
 
 Key = tuple[str, str]  # the kind of a row and its object's id; of a bucket of latency its pool and upper bound
 Counts = tuple[int, ...]
@@ -49,6 +49,8 @@ class Totals:
 
     def add(self, samples: dict[str, Any]) -> dict[str, Any]:
         """What the current worker counted, with all that was counted before it."""
+        probes = _most(self._probes if samples["epoch"] == self._worker else {}, samples["probes"])
+        take_off_probes(samples["rows"], probes)
         counts = _counts(samples)
         if samples["epoch"] != self._worker:
             self._next_worker(samples["epoch"], counts)
@@ -58,7 +60,7 @@ class Totals:
             # Most rows rest: what is equal is asked nothing more.
             moved = [(key, before, now) for key, before in self._last.items() if (now := told(key)) != before]
             self._keep(key for key, before, now in moved if _fell(before, now))
-        self._last, self._probes = counts, samples["probes"]
+        self._last, self._probes = counts, probes
         return {
             **{name: value for name, value in samples.items() if name != "probes"},
             "epoch": self._epoch,
@@ -71,6 +73,7 @@ class Totals:
         """What a worker that leaves counted since it was replaced; False where another one answered."""
         if worker != samples["epoch"] or worker not in self.leaving:
             return False
+        take_off_probes(samples["rows"], _most(self.leaving[worker].probes, samples["probes"]))
         known, counts = self.leaving[worker].counts, _counts(samples)
         for key, now in counts.items():
             before = known.get(key, (0,) * len(now))
@@ -147,6 +150,11 @@ def _counts(samples: Mapping[str, Any]) -> dict[Key, Counts]:
         for bound, count in found.items()
     }
     return rows | buckets
+
+
+def _most(before: Mapping[str, int], now: Mapping[str, int]) -> dict[str, int]:
+    """Probes by listener: a worker that stops empties its tables, and counts its listeners' requests all the same."""
+    return {**before, **{name: max(count, before.get(name, 0)) for name, count in now.items()}}
 
 
 def _fell(before: Counts, now: Counts | None) -> bool:
