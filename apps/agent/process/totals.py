@@ -17,6 +17,7 @@ COME_LATE = frozenset({"route", "flow", "rejected"})
 LATENCY = "latency"
 # Routes that came and went; rather than more, all begins anew.
 MOST_ROWS = 200_000
+# Probes that may come between two of a worker's answers. Collectors know the same (WAVERS), for agents of before.
 FEW = 20
 _counted: Callable[[Mapping[str, Any]], Counts] = itemgetter(*COUNTED)
 

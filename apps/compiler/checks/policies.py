@@ -14,7 +14,7 @@ from apps.compiler.grammar import GrammarError
 from apps.compiler.grammars import cookies, request_log, rewriting
 from apps.compiler.grammars.servers import cookie_name, retry_count
 from apps.compiler.matching import patterns
-from apps.compiler.model.policy import ClientLimit, Cors, HeaderChanges, ResponseHeaders, Rules, Split, TypedHeaders
+from apps.compiler.model.policy import ClientLimit, Cors, HeaderChanges, Rules, Split, TypedHeaders
 from apps.compiler.model.servers import OverflowMode
 from apps.compiler.model.shared import LoadBalancer
 
@@ -161,8 +161,7 @@ def _of_split(split: Split | None) -> Iterator[Asked]:
 def _of_headers(block: str, changes: HeaderChanges | None, name: Callable[[object], str]) -> Iterator[Asked]:
     if changes is None:
         return
-    absent = (changes.set_if_absent or ()) if isinstance(changes, ResponseHeaders) else ()
-    for header, value in (*(changes.set or ()), *(changes.add or ()), *absent):
+    for header, value in (pair for _, pairs in changes.written for pair in pairs):
         yield block, name, header
         yield block, header_text.header_text, value
     for header in changes.remove or ():

@@ -22,12 +22,22 @@ class HeaderChanges:
     add: Pairs | None = None
     remove: tuple[str, ...] | None = None
 
+    @property
+    def written(self) -> tuple[tuple[str, Pairs], ...]:
+        """How headers are written, each with those that are."""
+        return ("set", self.set or ()), ("add", self.add or ())
+
 
 @dataclass(frozen=True, slots=True)
 class ResponseHeaders(HeaderChanges):
     """The same of responses, and headers that are set where a response has none of that name."""
 
     set_if_absent: Pairs | None = None
+
+    @property
+    def written(self) -> tuple[tuple[str, Pairs], ...]:
+        """The same, with those that are written where there is none."""
+        return ("absent", self.set_if_absent or ()), ("set", self.set or ()), ("add", self.add or ())
 
 
 @dataclass(frozen=True, slots=True)

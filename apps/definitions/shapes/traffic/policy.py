@@ -91,6 +91,13 @@ _VARIABLES = ", ".join(f"{{{name}}}" for name in header_text.VARIABLES)
 REPLACED = f"Headers with their new values, which may hold {_VARIABLES}."
 REQUEST_HEADER = text(header_text.request_header, "the name of a header", 64, HEADER)
 RESPONSE_HEADER = text(header_text.response_header, "the name of a header", 64, HEADER)
+ResponsePairs = Annotated[Pairs, _headers(header_text.response_header)]
+RemovedFromResponses = Annotated[
+    tuple[Annotated[str, RESPONSE_HEADER], ...] | None,
+    at_most(MOST_HEADERS, "headers"),
+    Distinct(),
+    About("Headers removed before clients get the response.", "Remove"),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,21 +129,16 @@ class ResponseHeaders(model.ResponseHeaders, Shape):
     sparse: ClassVar = True
 
     set: Annotated[
-        Annotated[Pairs, _headers(header_text.response_header)] | None,
+        ResponsePairs | None,
         About(REPLACED, "Set"),
     ] = None
     add: Annotated[
-        Annotated[Pairs, _headers(header_text.response_header)] | None,
+        ResponsePairs | None,
         About("Headers added to the response.", "Add"),
     ] = None
-    remove: Annotated[
-        tuple[Annotated[str, RESPONSE_HEADER], ...] | None,
-        at_most(MOST_HEADERS, "headers"),
-        Distinct(),
-        About("Headers removed before clients get the response.", "Remove"),
-    ] = None
+    remove: RemovedFromResponses = None
     set_if_absent: Annotated[
-        Annotated[Pairs, _headers(header_text.response_header)] | None,
+        ResponsePairs | None,
         About("Headers set in responses that have none of that name, such as a default of yours.", "Set if absent"),
     ] = None
 
@@ -155,19 +157,14 @@ class TypedHeaders(model.TypedHeaders, Shape):
         About("Responses whose Content-Type begins with one of these, in any case.", "Media types"),
     ] = None
     set: Annotated[
-        Annotated[Pairs, _headers(header_text.response_header)] | None,
+        ResponsePairs | None,
         About(REPLACED, "Set"),
     ] = None
     add: Annotated[
-        Annotated[Pairs, _headers(header_text.response_header)] | None,
+        ResponsePairs | None,
         About("Headers added to the response.", "Add"),
     ] = None
-    remove: Annotated[
-        tuple[Annotated[str, RESPONSE_HEADER], ...] | None,
-        at_most(MOST_HEADERS, "headers"),
-        Distinct(),
-        About("Headers removed before clients get the response.", "Remove"),
-    ] = None
+    remove: RemovedFromResponses = None
 
     @classmethod
     def together(cls, sent: Data) -> Iterable[FieldError]:

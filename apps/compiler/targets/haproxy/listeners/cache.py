@@ -47,9 +47,7 @@ def _answers_everybody(route: Route, load_balancer: LoadBalancer) -> bool:
 def _is_alike(rules: Rules) -> bool:
     said = {name for name in Rules.__dataclass_fields__ if getattr(rules, name) is not None}
     blocks = [block for block in (rules.response_headers, rules.typed_headers) if block is not None]
-    values = [value for block in blocks for _, value in (*(block.set or ()), *(block.add or ()))]
-    absent = rules.response_headers.set_if_absent if rules.response_headers else None
-    values += [value for _, value in absent or ()]
+    values = [value for block in blocks for _, pairs in block.written for _, value in pairs]
     return said <= _ALIKE and not any(is_format(value) for value in values)
 
 

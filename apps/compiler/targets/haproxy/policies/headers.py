@@ -12,7 +12,7 @@ from typing import Any
 
 from apps.compiler.grammars.rewriting import CACHING
 from apps.compiler.header_text import HEADER, Variable, is_format, parts, variables
-from apps.compiler.model.policy import HeaderChanges, ResponseHeaders, SecurityHeaders, TypedHeaders
+from apps.compiler.model.policy import HeaderChanges, SecurityHeaders, TypedHeaders
 from apps.compiler.model.shared import Listener, Protocol
 from apps.compiler.targets.haproxy.policies.lookup import SAID, Lookup
 from apps.compiler.targets.haproxy.writer import Argument, Call, Opaque, Section, Value
@@ -38,7 +38,7 @@ Blocks = Mapping[str, Any]
 def texts(changes: HeaderChanges) -> dict[str, str]:
     """Values without variables, and the names that are removed."""
     found = {f"remove-{name.lower()}": SAID for name in changes.remove or ()}
-    for action, pairs in _actions(changes):
+    for action, pairs in changes.written:
         found |= {f"{action}-{name.lower()}": value for name, value in pairs if not is_format(value)}
     return found
 
@@ -62,7 +62,7 @@ def add_typed(section: Section, listener: Listener, lookup: Lookup, blocks: Mapp
         holds = ("if", *lookup.holds(code), *is_type)
         for name in said.remove or ():
             section.add("http-after-response", "del-header", Value(name), *holds)
-        for action, pairs in _actions(said):
+        for action, pairs in said.written:
             for name, value in pairs:
                 header = Opaque(written(value, listener))
                 section.add("http-after-response", f"{action}-header", Value(name), header, *holds)
@@ -75,7 +75,7 @@ def _add(section: Section, rule: str, listener: Listener, lookup: Lookup, blocks
         section.add(rule, "del-header", Value(name), "if", *lookup.has("remove-", name))
     for action in ("absent", "set", "add"):
         verb = "set-header" if action == "absent" else f"{action}-header"
-        said = [(code, pair) for code in sorted(blocks) for each, pairs in _actions(blocks[code]) if each == action
+        said = [(code, pair) for code in sorted(blocks) for each, pairs in blocks[code].written if each == action
                 for pair in pairs]  # fmt: skip
         for name in _names(name for _, (name, value) in said if not is_format(value)):
             text, has = lookup.text(f"{action}-", name), lookup.has(f"{action}-", name)
@@ -106,17 +106,12 @@ def _keep(section: Section, lookup: Lookup, blocks: Blocks) -> None:
 
 
 def _variables(changes: HeaderChanges) -> Iterator[Variable]:
-    return (each for _, pairs in _actions(changes) for _, value in pairs for each in variables(value))
+    return (each for _, pairs in changes.written for _, value in pairs for each in variables(value))
 
 
 def _kept(variable: Variable) -> str:
     """Names of headers have no underscore, so each has a variable of its own."""
     return f"txn.header_{variable.of.lower().replace('-', '_')}"
-
-
-def _actions(changes: HeaderChanges) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
-    absent = (changes.set_if_absent or ()) if isinstance(changes, ResponseHeaders) else ()
-    return ("absent", absent), ("set", changes.set or ()), ("add", changes.add or ())
 
 
 def _names(names: Any) -> list[str]:
