@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -52,7 +53,7 @@ def a_server() -> Iterator[int]:
 class Regions:
     """Two regions with one agent each, both called us-1; node-5 is at home, node-6 elsewhere.
 
-    Their ports are new, so that no worker of an earlier test tells them what it has counted.
+    Their ports are new, so that no worker of an earlier test tells them what it has admitted.
     """
 
     def __init__(self, agents: tuple[RealAgent, RealAgent], port: int) -> None:
@@ -90,13 +91,10 @@ class Regions:
         assert compiled.left_out == ()
         return compiled.output
 
-    def flows(self, index: int) -> dict[str, int]:
-        """What a node says of requests that did not simply stay."""
-        return {row.object_id: row.requests for row in self.agents[index].driver.read_counters().rows if _moved(row)}
-
-
-def _moved(row: Any) -> bool:
-    return bool(row.kind == "flow")
+    def counted(self, index: int) -> Counter[str]:
+        """Requests of each pool at a node, and its requests that did not simply stay, from the agent's first day on."""
+        rows = self.agents[index].driver.read_counters().rows
+        return Counter({row.object_id: row.requests for row in rows if row.kind in {"flow", "backend"}})
 
 
 def _of(ports: OverflowPorts) -> tuple[int, int, int]:
@@ -105,7 +103,7 @@ def _of(ports: OverflowPorts) -> tuple[int, int, int]:
 
 @pytest.fixture
 def regions(both: tuple[RealAgent, RealAgent]) -> Iterator[Regions]:
-    """Two agents that have not counted anything yet, and a server."""
+    """Two agents, which may have counted what earlier tests asked for, and a server."""
     with a_server() as port:
         yield Regions(both, port)
 
@@ -122,14 +120,13 @@ def test_what_is_over_the_limit_is_told_by_both_regions(regions: Regions) -> Non
     push(elsewhere, regions.bundle(1, rate(1)))
     push(home, bundle)
     wait_until(lambda: "rgn-2" in home.driver.read_counters().distances_ms, "the way to the other region is known")
+    before = [regions.counted(index) for index in (0, 1)]
     assert [home.get()[0] for _ in range(20)] == [200] * 20
-    sent = regions.flows(0)["pool-1/to/rgn-2/rate"]
+    at_home, at_the_guest = (regions.counted(index) - earlier for index, earlier in enumerate(before))
+    sent = at_home["pool-1/to/rgn-2/rate"]
     assert 10 <= sent < 20
-    assert regions.flows(1) == {"pool-1/from/rgn-1/-": sent}
-    counted = elsewhere.driver.read_counters()
-    assert counted.admitted["pool-1/node-6/guest"] == sent
-    (served,) = [row.requests for row in counted.rows if row.object_id == "pool-1"]
-    assert served == sent
+    assert at_the_guest == {"pool-1/from/rgn-1/-": sent, "pool-1": sent}
+    assert elsewhere.driver.read_counters().admitted["pool-1/node-6/guest"] == sent
     for agent in regions.agents:
         assert agent.state().drift == ()
 
@@ -143,9 +140,9 @@ def test_a_limit_changes_without_a_reload(regions: Regions) -> None:
     assert isinstance(decided, Runtime), decided
     state = operate(home, decided.operations, new, old)
     assert (state.digest, state.on_disk, state.reloads) == (new.digest, new.digest, before.reloads)
-    moved = regions.flows(0)
+    moved = regions.counted(0)
     assert [home.get()[0] for _ in range(20)] == [200] * 20
-    assert regions.flows(0) == moved
+    assert regions.counted(0) - moved == {"pool-1": 20}
 
 
 def test_slots_of_a_queue_change_without_a_reload(regions: Regions) -> None:
