@@ -16,9 +16,10 @@ from apps.adoption import alb, elb, google
 from apps.adoption.contract import Adoption, Wish
 from apps.adoption.import_options import Order, unused
 from apps.compiler.grammar import GrammarError
+from apps.compiler.model.stack import Cloud
 from apps.core.caching import made_once
 from apps.core.errors import Conflict, FieldError, Invalid, NotFound
-from apps.definitions.shapes.clouds.stack import region_of_cloud
+from apps.definitions.shapes.clouds.stack import GLOBAL, region_of_cloud
 from apps.drivers.clouds.contract import (
     CloudAccess,
     CloudError,
@@ -32,7 +33,9 @@ from apps.fleet.models import CloudAccount
 from apps.fleet.selectors import cloud_accounts
 
 Adopter = Callable[[FoundLoadBalancer, Wish], Adoption]
-NETWORKS_KEPT_S = 30.0
+SAID_KEPT_S = 30.0
+# Where a cloud is asked which regions it has.
+ASKED_FOR_REGIONS = {Cloud.AWS: "us-east-1", Cloud.GOOGLE: GLOBAL}
 ADOPTERS: Mapping[str, Adopter] = {
     "Application Load Balancer": alb.adopt,
     "Network Load Balancer": alb.adopt,
@@ -53,30 +56,47 @@ def load_balancers_of(*, actor: Actor, cloud_account_id: int, region: str) -> Se
 
 
 def networks_of(*, actor: Actor, cloud_account: str, region: str) -> list[FoundNetwork]:
-    """Networks that a stack could stand in there, as the cloud said within the last half minute. Raises as above.
+    """Networks that a stack could stand in there, as the cloud said within the last half minute. Raises as above."""
+    found = _said(actor, cloud_account, region, "networks")
+    return [FoundNetwork(**each | {"subnets": tuple(FoundSubnet(**one) for one in each["subnets"])}) for each in found]
+
+
+def buckets_of(*, actor: Actor, cloud_account: str, region: str) -> list[str]:
+    """Buckets there that access logs can go to, likewise."""
+    return _said(actor, cloud_account, region, "buckets")
+
+
+def regions_of(*, actor: Actor, cloud_account: str) -> list[str]:
+    """Regions that the cloud account may use, likewise."""
+    return _said(actor, cloud_account, "", "regions")
+
+
+def _said(actor: Actor, cloud_account: str, region: str, what: str) -> list[Any]:
+    """What the cloud says of it.
 
     A person who types waits for it, so the cloud is asked once and briefly, and a refusal is kept as well.
     """
     actor.must_operate("cloud accounts")
     account = cloud_accounts(actor).filter(name=cloud_account).first()
     if account is None:
-        raise Conflict("Choose the cloud account to list its networks.")
-    key = f"networks:{account.pk}:{account.version}:{quote(region)}"
-    found = json.loads(made_once(key, lambda: _said_of_networks(actor, account, region), NETWORKS_KEPT_S))
+        raise Conflict(f"Choose the cloud account to list its {what}.")
+    where = ASKED_FOR_REGIONS[Cloud(account.cloud)] if what == "regions" else region
+    key = f"{what}:{account.pk}:{account.version}:{quote(where)}"
+    found = json.loads(made_once(key, lambda: _asked(actor, account, where, what), SAID_KEPT_S))
     if isinstance(found, str):
         raise Conflict(found)
-    return [FoundNetwork(**each | {"subnets": tuple(FoundSubnet(**one) for one in each["subnets"])}) for each in found]
+    return list(found)
 
 
-def _said_of_networks(actor: Actor, account: CloudAccount, region: str) -> bytes:
+def _asked(actor: Actor, account: CloudAccount, region: str, what: str) -> bytes:
     try:
-        found = _reader(actor, account.pk, region, brief=True).networks()
+        found = getattr(_reader(actor, account.pk, region, brief=True), what)()
     except CloudError as error:
         return json.dumps(error.message).encode()
     except (Conflict, Invalid) as error:
         said = error.field_errors[0].detail if isinstance(error, Invalid) else error.detail
         return json.dumps(said).encode()
-    return json.dumps([asdict(each) for each in found]).encode()
+    return json.dumps([each if isinstance(each, str) else asdict(each) for each in found]).encode()
 
 
 def adopt(*, actor: Actor, cloud_account_id: int, order: Order) -> Adoption:

@@ -31,15 +31,15 @@ class AwsEnv:
         """What a process needs to come here with an identity of its own."""
         return {**KEYS, "SPILLWAY_CLOUD_ENDPOINT": self.endpoint}
 
-    def client(self, service: str) -> Any:
+    def client(self, service: str, region: str = REGION) -> Any:
         """A client of boto3 for this cloud."""
-        return _client(self.endpoint, service)
+        return _client(self.endpoint, service, region)
 
 
 @functools.cache
-def _client(endpoint: str, service: str) -> Any:
+def _client(endpoint: str, service: str, region: str = REGION) -> Any:
     session: Any = boto3.Session(KEYS["AWS_ACCESS_KEY_ID"], KEYS["AWS_SECRET_ACCESS_KEY"])
-    return session.client(service, region_name=REGION, endpoint_url=endpoint)
+    return session.client(service, region_name=region, endpoint_url=endpoint)
 
 
 @functools.cache

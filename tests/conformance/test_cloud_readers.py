@@ -134,6 +134,15 @@ def test_networks_are_listed_with_the_subnets_in_them(env: AwsEnv) -> None:
     assert len(found) > 1  # the VPC that is there by default
 
 
+def test_regions_and_the_buckets_of_one_are_listed(env: AwsEnv) -> None:
+    for region, name in ((REGION, "acme-lb-logs"), ("ap-south-1", "acme-far-away")):
+        there = {"LocationConstraint": region}
+        env.client("s3", region).create_bucket(Bucket=name, CreateBucketConfiguration=there)
+    reader = open_reader(access(env))
+    assert REGION in reader.regions()
+    assert reader.buckets() == ["acme-lb-logs"]
+
+
 def test_a_brief_question_is_asked_once_and_given_up_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aws_session, "BRIEF_READ_S", 0.2)
     for name, value in KEYS.items():

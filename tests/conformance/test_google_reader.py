@@ -189,5 +189,7 @@ def test_importing_the_reader_imports_none_of_googles_libraries() -> None:
 def test_networks_of_the_project_are_listed_with_their_subnetworks(env: Env, url: str) -> None:
     subnetworks = [f"{API}/projects/acme-prod/regions/europe-west3/subnetworks/web"]
     env.resources["networks"]["global/main"] = {"name": "main", "subnetworks": subnetworks}
-    (found,) = _reader(url).networks()
+    reader = _reader(url)
+    assert (reader.regions(), reader.buckets()) == (["global"], [])
+    (found,) = reader.networks()
     assert (found.id, [(each.id, each.zone) for each in found.subnets]) == ("main", [("web", "europe-west3")])

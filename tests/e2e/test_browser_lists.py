@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from threading import Event
+from typing import Any, cast
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -12,6 +14,7 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.definitions.models import Policy, Pool, Route
 from apps.web.capacity import form as capacity_form
+from apps.web.overview import options
 from tests.browser import NARROW, WIDE, listen, look, needs_browser, wrong_in
 from tests.conftest import actor_of
 from tests.e2e.console_in_memory import put_env, signed_in
@@ -59,6 +62,31 @@ def test_a_capacity_test_finds_its_pool_and_the_names_that_lead_there_while_one_
     hostname.press("Escape")
     expect(offered).to_be_hidden()
     assert wrong_in(page, 0) == complaints == []
+
+
+def test_names_that_come_late_are_not_offered_below_another_field(
+    operator: Actor, chromium: Browser, live_server: LiveServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(capacity_form, "CHOICES_SHOWN", 0)  # as with thousands
+    page = signed_in(chromium, live_server.url, operator).new_page()
+    asked, answered, at_once = Event(), Event(), options.KINDS["pools"]
+
+    def late(*of: Any) -> Any:
+        asked.set()
+        answered.wait(10)
+        return at_once(*of)
+
+    monkeypatch.setitem(cast("Any", options.KINDS), "pools", late)
+    page.goto("/capacity-tests/new")
+    page.get_by_label("Pool", exact=False).fill("acme/sh")
+    page.wait_for_timeout(300)  # what is typed is asked for after 150 ms
+    assert asked.is_set()
+    page.get_by_label("Hostname", exact=False).press_sequentially("shop")
+    offered = page.get_by_role("listbox", name="Suggestions").get_by_role("option")
+    expect(offered).to_have_text(["shop.acme.example"])
+    answered.set()
+    page.wait_for_timeout(300)
+    expect(offered).to_have_text(["shop.acme.example"])
 
 
 def test_the_last_crumb_opens_what_else_there_is_by_keyboard_and_finds_it_on_the_server(

@@ -77,10 +77,21 @@ class AwsReader:
                     return aws_describing.describe(self._balancing, machines, each)
         raise CloudError("AWS no longer has this load balancer in the region.")
 
+    def regions(self) -> Sequence[str]:
+        """Regions that the account has not left switched off."""
+        with in_words():
+            return sorted(each["RegionName"] for each in client(self._access, "ec2").describe_regions()["Regions"])
+
     def networks(self) -> Sequence[FoundNetwork]:
         """VPCs with their subnets."""
         with in_words():
             return aws_describing.networks(client(self._access, "ec2"))
+
+    def buckets(self) -> Sequence[str]:
+        """A load balancer writes to buckets of its own region only."""
+        with in_words():
+            pages = client(self._access, "s3").get_paginator("list_buckets").paginate(BucketRegion=self._access.region)
+            return [each["Name"] for page in pages for each in page["Buckets"]]
 
     def standing(self, mark: str, kinds: Collection[str]) -> Iterator[Standing]:
         """By tags, and by what it belongs to; services are asked only where a kind of theirs is wanted."""

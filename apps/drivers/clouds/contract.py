@@ -150,8 +150,14 @@ class CloudReader(Protocol):
     def describe(self, found_id: str) -> FoundLoadBalancer:
         """One of them with all that it does."""
 
+    def regions(self) -> Sequence[str]:
+        """The cloud's words for the regions that the account may use."""
+
     def networks(self) -> Sequence[FoundNetwork]:
         """Networks of the region that a stack could stand in, with their subnets."""
+
+    def buckets(self) -> Sequence[str]:
+        """Names of the region's buckets, which access logs can go to."""
 
     def standing(self, mark: str, kinds: Collection[str]) -> Iterator[Standing]:
         """What carries the mark of a stack, of these kinds and what belongs to them, as it is found; parents first."""

@@ -29,6 +29,7 @@ from apps.drivers.clouds.google_session import TIMEOUT_S, GoogleSession, in_word
 Block = dict[str, Any]
 _OURS = re.compile(r"sw-(?P<stack>stk[0-9]+)-(?P<object>[a-z]+-[0-9]+)(-[0-9a-f]+)?")
 _NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
+GLOBAL = "global"
 _CALL: dict[str, Any] = {"timeout": TIMEOUT_S, "retry": None}
 _HTTP_PROXIES = (("http", "TargetHttpProxiesClient"), ("https", "TargetHttpsProxiesClient"))
 
@@ -86,6 +87,14 @@ class GoogleReader:
             described = self._url_map(name) if collection == "urlMaps" else self._tcp_proxy(name)
         kind = "URL map" if collection == "urlMaps" else "TCP proxy"
         return FoundLoadBalancer(kind, name, found_id, described)
+
+    def regions(self) -> Sequence[str]:
+        """Load balancers of a stack are global there."""
+        return [GLOBAL]
+
+    def buckets(self) -> Sequence[str]:
+        """None: Google keeps the lines of a load balancer in its own store of logs."""
+        return []
 
     def networks(self) -> Sequence[FoundNetwork]:
         """Networks of the project; each names its subnetworks."""

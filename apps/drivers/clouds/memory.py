@@ -31,7 +31,9 @@ class MemoryCloud:
     health: list[TargetHealth] = field(default_factory=list)
     counted: list[Numbers] = field(default_factory=list)
     balancers: list[FoundLoadBalancer] = field(default_factory=list)
+    regions: list[str] = field(default_factory=list)
     networks: list[FoundNetwork] = field(default_factory=list)
+    buckets: list[str] = field(default_factory=list)
     made: list[Standing] = field(default_factory=list)
     added: list[Stranger] = field(default_factory=list)
     failure: str = ""
@@ -73,9 +75,17 @@ class MemoryReader:
                 return each
         raise CloudError("The cloud no longer has this load balancer in the region.")
 
+    def regions(self) -> Sequence[str]:
+        """As the test wrote them."""
+        return list(self._asked().regions)
+
     def networks(self) -> Sequence[FoundNetwork]:
         """As the test wrote them."""
         return list(self._asked().networks)
+
+    def buckets(self) -> Sequence[str]:
+        """As the test wrote them."""
+        return list(self._asked().buckets)
 
     def standing(self, mark: str, kinds: Collection[str]) -> Iterator[Standing]:  # noqa: ARG002 - all is of one stack
         """What was made there, of these kinds."""

@@ -79,7 +79,7 @@ def _of(provider: str, reference: str, given: Mapping[str, str]) -> dict[str, st
     found = {key: given.get(f"{PREFIX}{name}_{suffix}", "") for key, suffix in KEYS[provider].items()}
     missing = [f"{PREFIX}{name}_{KEYS[provider][key]}" for key in found if not found[key] and key not in OPTIONAL]
     if missing:
-        raise InfraError(f"The worker's environment has no {' and no '.join(missing)}: env:{name} needs it.")
+        raise InfraError(f"Spillway's environment has no {' and no '.join(missing)}: env:{name} needs it.")
     return {key: value for key, value in found.items() if value}
 
 

@@ -19,7 +19,8 @@ from apps.web.kit.shape_fields import LINES, offers
 NAMES: Mapping[str, str] = {cloud.value: name for cloud, name in CLOUDS.items()}
 AWS, GOOGLE = NAMES
 # What a question to the cloud needs of the other fields.
-_ASKED = ("cloud_account", "cloud_region", "network/vpc", "network/subnets")
+_ASKED = ("cloud_account", "cloud_region", "network/vpc", "network/subnets", "network/vpc_networks")
+OFFERED_BY_CLOUD = {"cloud_region": "cloud-regions", "network/vpc": "networks", "network/log_bucket": "buckets"}
 OF_THE_FORM = {"hx-include": ", ".join(f"[name='/spec/{name}']" for name in _ASKED)}
 
 
@@ -63,11 +64,14 @@ class AddedLines(forms.Textarea):
 
     template_name = "django/forms/widgets/added_lines.html"
 
+    def __init__(self, kind: str, label: str) -> None:
+        super().__init__(LINES)
+        self.adding = offers(kind) | OF_THE_FORM | {"placeholder": "Add from the cloud", "aria-label": label}
+
     def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
         """With the field below the lines."""
         context: dict[str, Any] = super().get_context(name, value, attrs)
-        context["widget"]["adding"] = offers("subnets") | OF_THE_FORM | {"placeholder": "Add from the cloud"}
-        context["widget"]["adding"]["aria-label"] = "Add a subnet from the cloud"
+        context["widget"]["adding"] = self.adding
         return context
 
 
@@ -87,8 +91,10 @@ class StackForm(CloudForm):
         field = self.fields["/spec/cloud_account"]
         plain: Any = field.widget
         field.widget = Accounts(choices=plain.choices)
-        self.fields["/spec/network/vpc"].widget.attrs |= offers("networks") | OF_THE_FORM
-        self.fields["/spec/network/subnets"].widget = AddedLines(attrs=LINES)
+        for name, said in OFFERED_BY_CLOUD.items():
+            self.fields[f"/spec/{name}"].widget.attrs |= offers(said) | OF_THE_FORM
+        self.fields["/spec/network/subnets"].widget = AddedLines("subnets", "Add a subnet from the cloud")
+        self.fields["/spec/network/vpc_networks"].widget = AddedLines("blocks", "Add a network from the cloud")
         field.widget.clouds = dict(topology.cloud_accounts(actor).values_list("name", "cloud"))
 
 

@@ -12,7 +12,7 @@ from django.http import HttpResponse, QueryDict
 from apps.accounts.actors import Actor
 from apps.accounts.models import Hostname
 from apps.accounts.selectors import accounts
-from apps.adoption.selectors import networks_of
+from apps.adoption.selectors import buckets_of, networks_of, regions_of
 from apps.core.errors import Conflict, NotFound
 from apps.definitions import selectors as definitions
 from apps.definitions.load_targets import hostnames_to_load
@@ -103,41 +103,74 @@ def _accounts(actor: Actor, text: str) -> Options:
     return [Option(row.name, row.title, *(("held", "Suspended") if row.suspended_at else ())) for row in found]
 
 
+def _of_cloud(typed_in: str, said: Callable[[Actor, QueryDict], Options]) -> Callable[[Actor, QueryDict], Options]:
+    """What the cloud says whose account the form has beside the field, narrowed by what is typed; or why it does not.
+
+    What is one of the field's lines already is not offered again.
+    """
+
+    def found(actor: Actor, query: QueryDict) -> Options:
+        adds = typed_in in ADDED_TO
+        text = _cut(query.get("add" if adds else typed_in, ""))
+        chosen = query.get(typed_in, "").split() if adds else []
+        try:
+            options = said(actor, query)
+        except Conflict as error:
+            return [Option("", error.detail)]
+        left = [each for each in options if each.name not in chosen and text in f"{each.name} {each.owner}"]
+        return left[:OFFERED]
+
+    return found
+
+
+def _regions(actor: Actor, query: QueryDict) -> Options:
+    return [Option(each) for each in regions_of(actor=actor, cloud_account=_cut(query.get("/spec/cloud_account", "")))]
+
+
+def _buckets(actor: Actor, query: QueryDict) -> Options:
+    return [Option(each) for each in buckets_of(actor=actor, **_where(query))]
+
+
 def _networks(actor: Actor, query: QueryDict) -> Options:
-    """Networks at the cloud whose account the form has beside the field."""
-    found, refused = _of_cloud(actor, query)
-    text = _cut(query.get("/spec/network/vpc", ""))
-    options = [Option(each.id, ", ".join(filter(None, (each.name, each.block)))) for each in found]
-    return [each for each in options if text in f"{each.name} {each.owner}"][:OFFERED] or refused
+    return [_with(each.id, each.name, each.block) for each in networks_of(actor=actor, **_where(query))]
 
 
 def _subnets(actor: Actor, query: QueryDict) -> Options:
-    """Subnets of the network in the form that are not chosen yet; without one those of each."""
-    found, refused = _of_cloud(actor, query)
-    network, text = (_cut(query.get(name, "")) for name in ("/spec/network/vpc", "add"))
-    chosen = query.get("/spec/network/subnets", "").split()
-    options = [
-        Option(each.id, ", ".join(filter(None, (each.name, each.zone, each.block))))
-        for whole in found
-        if network in ("", whole.id)
-        for each in whole.subnets
-        if each.id not in chosen
-    ]
-    return [each for each in options if text in f"{each.name} {each.owner}"][:OFFERED] or refused
+    """Those of the network in the form; without one those of each."""
+    networks = _chosen_networks(actor, query)
+    return [_with(each.id, each.name, each.zone, each.block) for network in networks for each in network.subnets]
 
 
-def _of_cloud(actor: Actor, query: QueryDict) -> tuple[list[Any], Options]:
+def _blocks(actor: Actor, query: QueryDict) -> Options:
+    """Those of the network in the form, and of its subnets."""
+    networks = _chosen_networks(actor, query)
+    found = [each for network in networks for each in (network, *network.subnets) if each.block]
+    return [_with(each.block, each.id, each.name) for each in found]
+
+
+def _chosen_networks(actor: Actor, query: QueryDict) -> list[Any]:
+    network = _cut(query.get("/spec/network/vpc", ""))
+    return [each for each in networks_of(actor=actor, **_where(query)) if network in ("", each.id)]
+
+
+def _where(query: QueryDict) -> dict[str, str]:
     account, region = (_cut(query.get(f"/spec/cloud_{name}", "")) for name in ("account", "region"))
-    try:
-        return networks_of(actor=actor, cloud_account=account, region=region), []
-    except Conflict as error:
-        return [], [Option("", error.detail)]
+    return {"cloud_account": account, "region": region}
 
 
+def _with(name: str, *more: str) -> Option:
+    return Option(name, ", ".join(filter(None, more)))
+
+
+# Fields of several lines, below which a field of its own adds one.
+ADDED_TO = frozenset({"/spec/network/subnets", "/spec/network/vpc_networks"})
 OF_FORMS: Mapping[str, Callable[[Actor, QueryDict], Options]] = {
     OF_LOAD: _to_load,
-    "networks": _networks,
-    "subnets": _subnets,
+    "cloud-regions": _of_cloud("/spec/cloud_region", _regions),
+    "networks": _of_cloud("/spec/network/vpc", _networks),
+    "subnets": _of_cloud("/spec/network/subnets", _subnets),
+    "blocks": _of_cloud("/spec/network/vpc_networks", _blocks),
+    "buckets": _of_cloud("/spec/network/log_bucket", _buckets),
 }
 KINDS: Mapping[str, Callable[[Actor, str], Options]] = {
     "pools": _pools,

@@ -39,11 +39,17 @@ function pick({ dataset: { value } }) {
   for (const name of ["input", "change"]) (other ?? field).dispatchEvent(new Event(name, { bubbles: true }));
 }
 
-addEventListener("htmx:after:swap", ({ detail }) => {
-  const asked = detail.ctx?.sourceElement;
-  if (!asked || !isCombobox(asked)) return;
-  field = asked;
-  show(asked === document.activeElement && asked.value !== picked && rows().length > 0);
+const askedBy = ({ detail }) => [detail.ctx?.sourceElement].find((asked) => asked && isCombobox(asked));
+// Nobody asks for more of what was picked, and what comes when another field has the focus is not for that one.
+for (const name of ["htmx:before:request", "htmx:before:swap"])
+  addEventListener(name, (event) => {
+    const asked = askedBy(event);
+    if (asked && (asked !== document.activeElement || asked.value === picked)) event.preventDefault();
+  });
+addEventListener("htmx:after:swap", (event) => {
+  if (!askedBy(event)) return;
+  field = askedBy(event);
+  show(rows().length > 0);
 });
 addEventListener("input", ({ target }) => isCombobox(target) && target.value !== picked && (picked = undefined));
 addEventListener("click", ({ target }) => {

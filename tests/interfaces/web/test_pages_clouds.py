@@ -385,10 +385,31 @@ def test_the_form_of_a_stack_offers_the_networks_of_its_cloud_account(
     assert offered("networks", vpc="front") == ["vpc-0a"]
     assert offered("subnets", vpc="vpc-0a", subnets="subnet-0a") == ["subnet-0b"]
     assert offered("subnets", vpc="vpc-0b") == []
+    assert offered("blocks", vpc="vpc-0a") == ["10.7.0.0/16", "10.7.1.0/24"]
+    assert offered("blocks", vpc="", vpc_networks="10.7.0.0/16") == ["10.7.1.0/24"]
     assert cloud[1].asked == 1  # what the cloud said is kept for a while
     form = text_of(client, "/stacks/new")
     assert 'hx-get="/options/networks"' in form
     assert 'data-adds="id_/spec/network/subnets"' in form
+    assert 'data-adds="id_/spec/network/vpc_networks"' in form
+
+
+def test_the_form_of_a_stack_offers_regions_and_buckets_of_its_cloud_account(
+    operator: Actor, stack: Stack, cloud: tuple[str, MemoryCloud]
+) -> None:
+    cloud[1].regions, cloud[1].buckets = ["eu-central-1", "us-east-1"], ["acme-lb-logs", "acme-web"]
+    client = client_of(operator)
+
+    def offered(kind: str, **typed: str) -> list[str]:
+        answer = client.get(f"/options/{kind}", {f"/spec/{name}": text for name, text in typed.items()})
+        return re.findall(r'data-value="([^"]+)"', answer.content.decode())
+
+    assert offered("cloud-regions", cloud_account="prod", cloud_region="us") == ["us-east-1"]
+    typed = {"cloud_account": "prod", "cloud_region": "eu-central-1", "network/log_bucket": "logs"}
+    assert offered("buckets", **typed) == ["acme-lb-logs"]
+    form = text_of(client, "/stacks/new")
+    for kind in ("cloud-regions", "buckets"):
+        assert f'hx-get="/options/{kind}"' in form
 
 
 def test_a_cloud_that_refuses_says_so_in_the_list_of_its_networks(
