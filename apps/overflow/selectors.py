@@ -29,7 +29,9 @@ LEAST = 0.05
 LaneRates = Mapping[tuple[str, str, str], float]
 Since = Mapping[tuple[str, str, str], datetime]
 NO_QUESTION = WhatIf()
-IDLE: Mapping[str, float] = dict.fromkeys(("own", "served", "out", "guests", "refused", "capped", "rate_capped"), 0.0)
+# What is counted of a pool in a region, and what is planned for it: `queued` by plans alone, `capped` by nodes alone.
+RATES = ("own", "served", "out", "guests", "refused", "queued", "capped", "rate_capped")
+IDLE: Mapping[str, float] = dict.fromkeys(RATES, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,8 +195,8 @@ def _values(facts: Facts, pool: PoolFacts, region: str, rates: Mapping[str, floa
         "overflow_out_rps": rates["out"],
         "overflow_in_rps": rates["guests"],
         "rejected_rps": rates["refused"],
-        "capped_rps": rates.get("capped", 0.0),
-        "rate_capped_rps": rates.get("rate_capped", 0.0),
+        "capped_rps": rates["capped"],
+        "rate_capped_rps": rates["rate_capped"],
         "capacity_rps": share.rps if share else None,
         "unlimited": backend is not None and backend.limit_kind == LimitKind.NONE and not row.drained,
         "capacity_set_by": backend.limit_set_by if backend and backend.limit_set_at else "",
@@ -350,16 +352,12 @@ def _planned_use(
     capacity: float | None,
     asked: WhatIf,
 ) -> RegionUse:
-    rates = {name: row.get(name, 0.0) for name in ("own", "served", "out", "guests", "refused")}
-    counted = _values(facts, pool, region, rates)
-    queued = row.get("queued", 0.0)
-    planned = {
-        "demand_rps": counted["demand_rps"] + queued,
-        "queued_rps": queued,
-        "capacity_rps": capacity,
-        "in_flight": None,  # counted now, not predicted
-        "drained": counted["drained"] or region in asked.drained_regions,
-        "healthy": counted["healthy"] and region not in asked.failed_regions,
-        "unlimited": counted["unlimited"] and capacity is None,
-    }
-    return RegionUse(**counted | planned)
+    values = _values(facts, pool, region, row)
+    values["demand_rps"] += row["queued"]
+    values["queued_rps"] = row["queued"]
+    values["capacity_rps"] = capacity
+    values["in_flight"] = None  # counted now, not predicted
+    values["drained"] = values["drained"] or region in asked.drained_regions
+    values["healthy"] = values["healthy"] and region not in asked.failed_regions
+    values["unlimited"] = values["unlimited"] and capacity is None
+    return RegionUse(**values)
