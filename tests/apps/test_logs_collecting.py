@@ -178,9 +178,54 @@ def test_a_segment_that_was_stored_and_not_acknowledged_is_stored_once(
     assert pushed.node("n1").log == {}
 
 
+def test_what_may_be_stored_already_is_looked_for_and_nothing_else(
+    pushed: Env, collector: LogCollector, queues: Queues, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[tuple[str, bool]] = []
+
+    class Telling(MemoryStore):
+        def store(self, batch_id: str, records: Sequence[Record], *, first: bool = False) -> int:
+            told.append((batch_id.rpartition("-")[2], first))
+            return super().store(batch_id, records, first=first)
+
+    collector._store = Telling()
+    give(pushed, [1])  # whoever had the node before may not have acknowledged it
+    collector.collect_once(n1())
+    pushed.node("n1").log[SEGMENT.format(7)] = line(2)
+    kept = dict(pushed.node("n1").log)
+    collector.collect_once(n1())
+    pushed.node("n1").log.update(kept)  # a node that crashed shows it once more
+    collector.collect_once(n1())
+    assert told == [("0", False), ("7", True), ("7", False)]
+    pushed.node("n1").log.update(kept)
+    other = LogCollector(collector._store, queues)
+    turn = other.collect_once(n1())
+    assert turn is not None
+    assert (turn.stored, told[-1]) == (0, ("7", False))
+
+
+def test_a_node_without_lines_is_written_down_once_in_a_while(
+    pushed: Env, collector: LogCollector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_at() -> datetime | None:
+        return NodeLog.objects.get(node=n1()).read_at
+
+    collector.collect_once(n1())
+    first = read_at()
+    collector.collect_once(n1())
+    assert read_at() == first
+    pushed.node("n1").log_dropped = 3  # news is told at once
+    collector.collect_once(n1())
+    assert NodeLog.objects.get(node=n1()).dropped == 3
+    second = read_at()
+    monkeypatch.setattr("apps.logs.collect.collector.SAY_READ_S", 0.0)
+    collector.collect_once(n1())
+    assert read_at() != second
+
+
 def test_nothing_is_acknowledged_before_it_is_stored(pushed: Env, monkeypatch: pytest.MonkeyPatch) -> None:
     class Broken(MemoryStore):
-        def store(self, *_: object) -> int:
+        def store(self, *_: object, **__: object) -> int:
             raise Unavailable("The disk is full.")
 
     give(pushed, [1])

@@ -108,7 +108,8 @@ def test_a_batch_that_comes_twice_is_stored_once(store: LogStore) -> None:
     batch = [record(1), record(2), record(3700), record(1, account=18)]
     assert store.store("n1-aa-1", batch) == 4
     assert store.store("n1-aa-1", batch) == 0
-    assert store.store("n1-aa-2", batch) == 4
+    assert store.store("n1-aa-2", batch, first=True) == 4
+    assert store.store("n1-aa-2", batch) == 0
     assert store.usage(17).lines == 6
     assert store.usage(17).oldest == START
 

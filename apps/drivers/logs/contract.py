@@ -251,10 +251,11 @@ def each_of(account: Whose) -> tuple[int, ...]:
 class LogStore(Protocol):
     """Lines of many accounts. Every call may raise LogStoreError; none blocks longer than its ceiling of time."""
 
-    def store(self, batch_id: str, records: Sequence[Record]) -> int:
+    def store(self, batch_id: str, records: Sequence[Record], *, first: bool = False) -> int:
         """Keep a batch and return how many lines are new: 0 when the batch is stored already.
 
         When this returns, the lines survive a crash of the machine. Records may belong to several accounts and hours.
+        Whoever knows that nobody has tried to store the batch before says `first`: nothing is looked up then.
         """
 
     def search(self, account: Whose, query: Query, *, limit: int, cursor: str = "") -> Page:

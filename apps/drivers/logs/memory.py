@@ -38,7 +38,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._batches: dict[str, tuple[Record, ...]] = {}
 
-    def store(self, batch_id: str, records: Sequence[Record]) -> int:
+    def store(self, batch_id: str, records: Sequence[Record], *, first: bool = False) -> int:  # noqa: ARG002 - the port
         """Once for each batch id."""
         if not BATCH_ID.fullmatch(batch_id):
             raise Rejected("A batch id has only letters, digits, - and _, at most 100 of them.")

@@ -48,9 +48,9 @@ class ParquetStore:
         self._tidied_at: datetime | None = None
         self._thorough_at: datetime | None = None
 
-    def store(self, batch_id: str, records: Sequence[Record]) -> int:
+    def store(self, batch_id: str, records: Sequence[Record], *, first: bool = False) -> int:
         """One file for each account and hour."""
-        return self._writer.store(batch_id, records)
+        return self._writer.store(batch_id, records, first=first)
 
     def search(self, account: Whose, query: Query, *, limit: int, cursor: str = "") -> Page:
         """Hours from the newest on."""

@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import socket
 import threading
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -20,20 +22,21 @@ from apps.core.clock import now, ticks
 from apps.core.events import publish
 from apps.drivers.logs.contract import LogStore, LogStoreError
 from apps.drivers.logs.queues import Queues
-from apps.drivers.proxy.contract import ProxyDriver
 from apps.drivers.proxy.registry import open_driver
+from apps.fleet.certificates.trust import Trust, trust
 from apps.fleet.models import Node
 from apps.logs import services
 from apps.logs.collect import leases
 from apps.logs.collect.masking import Masking
 from apps.logs.collect.naming import Naming
-from apps.logs.collect.reading import Source, Turn, take_turn
-from apps.logs.forward.spooling import forwards, spooler
+from apps.logs.collect.reading import Doubts, Source, Turn, take_turn
+from apps.logs.forward.spooling import Wanted, forwards, spooler
+from apps.logs.meaning import Names
 from apps.logs.measuring import measure_due
 from apps.logs.models import LogSettings, NodeLog, usual_secrets
 from apps.logs.objectives.counting import count_again, count_due
 from apps.observe.collect.collector import Journal
-from apps.observe.collect.readings import addresses_of, target_of
+from apps.observe.collect.readings import Address, target_of
 
 RENEW_S = 1.5
 # A lease that was not renewed for so long may be somebody else's now.
@@ -42,22 +45,34 @@ TIDY_S = 10.0
 SWEEP_S = 600.0
 TELL_S = 0.3
 PAUSES_S = (0.2, 1.0, 5.0, 15.0)
+# A node that has no line is said to have been read so often.
+SAY_READ_S = 5.0
 
 T = TypeVar("T")
 
 
-def driver_of(node: Node) -> ProxyDriver:
-    """The hands for a node."""
-    return open_driver(target_of(addresses_of([node])[0]))
+@dataclass(frozen=True, slots=True)
+class Common:
+    """What the turns of all nodes of this process need of the database."""
+
+    nodes: Mapping[int, Node]
+    trust: Trust
+    wishes: Mapping[int, Masking]
+    forwards: Sequence[Wanted]
+
+
+def common_to(nodes: Collection[int]) -> Common:
+    """As it is now, for these nodes (primary keys). Five queries."""
+    rows = Node.objects.select_related("fleet__region").in_bulk(nodes)
+    return Common(rows, trust(), _wishes(), forwards())
 
 
 class LogCollector:
     """Runs until `stop`."""
 
-    def __init__(self, store: LogStore, queues: Queues, driver: Callable[[Node], ProxyDriver] = driver_of) -> None:
+    def __init__(self, store: LogStore, queues: Queues) -> None:
         self.holder = f"{socket.gethostname()}-{os.getpid()}"[:80]
         self._store, self._queues = store, queues
-        self._driver = driver
         self._journal = Journal()
         self._naming = Naming()
         self._naming_lock = threading.Lock()
@@ -65,6 +80,9 @@ class LogCollector:
         self._renewed = float("-inf")
         self._news = threading.Event()
         self._held: set[int] = set()
+        self._common: Common | None = None
+        self._doubts: dict[int, Doubts] = defaultdict(Doubts)
+        self._said: dict[int, tuple[float, Turn]] = {}
         self._threads: dict[int, threading.Thread] = {}
 
     def stop(self) -> None:
@@ -91,24 +109,41 @@ class LogCollector:
         held = self._in_database("lease", lambda: leases.share(self.holder))
         if held is not None:
             self._held, self._renewed = held, began
+            self._common = self._in_database("lease", lambda: common_to(held)) or self._common
 
-    def collect_once(self, pk: int) -> Turn | None:
-        """One turn of one node; None while its names are not known."""
-        node = Node.objects.select_related("fleet__region").filter(pk=pk).first()
+    def collect_once(self, pk: int, common: Common | None = None) -> Turn | None:
+        """One turn of one node; None for one that is gone. `common` is read now where it is not given."""
+        known = common or common_to([pk])
+        node = known.nodes.get(pk)
         if node is None:
             return None
-        with self._naming_lock:
-            names = self._naming.of(node)
-        if names is None:
-            return None
-        spool = spooler(self._queues, forwards())
-        source = Source(pk, self._driver(node), names, _wishes(), _masking(LogSettings()), spool, count_again)
+        source = Source(
+            pk,
+            open_driver(target_of(Address(pk, node.name, node.url, known.trust))),
+            partial(self._names_of, node),
+            self._doubts[pk],
+            known.wishes,
+            _masking(LogSettings()),
+            spooler(self._queues, known.forwards),
+            count_again,
+        )
         turn = take_turn(source, self._store)
         self._journal.trouble(f"log of {node.name}", turn.error)
-        _keep(pk, turn)
+        self._say(pk, turn)
         if turn.stored:
             self._news.set()
         return turn
+
+    def _names_of(self, node: Node) -> Names | None:
+        with self._naming_lock:
+            return self._naming.of(node)
+
+    def _say(self, pk: int, turn: Turn) -> None:
+        """Write down what came of a turn; of one in which nothing came once in a while is enough."""
+        at, said = self._said.get(pk, (float("-inf"), None))
+        if turn != said or turn.stored or turn.damaged or ticks() - at >= SAY_READ_S:
+            _keep(pk, turn)
+            self._said[pk] = ticks(), turn
 
     def _tell(self) -> None:
         """Open pages look again, once for whatever was stored in a moment."""
@@ -126,8 +161,9 @@ class LogCollector:
     def _collect(self, pk: int) -> None:
         """Turn after turn while the node is ours; slower and slower while something is wrong."""
         failures = 0
+        self._doubts.pop(pk, None)  # somebody else may have had it meanwhile
         while self._is_ours(pk):
-            turn = self._in_database(f"log of node {pk}", lambda: self.collect_once(pk))
+            turn = self._in_database(f"log of node {pk}", lambda: self.collect_once(pk, self._common))
             failures = 0 if turn and not turn.error else min(failures + 1, len(PAUSES_S))
             if failures:
                 self._stopping.wait(PAUSES_S[failures - 1])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from apps.drivers.logs.contract import LogStore, LogStoreError, Record
@@ -15,6 +16,8 @@ from apps.logs.meaning import Names, record_of
 WAIT_S = 1.0
 # So many segments in one turn; then the lease is looked at again.
 MOST_SEGMENTS = 64
+# A node closes a segment each second; what it forgot comes back only if it crashed within moments.
+REMEMBERED = 300
 
 
 @dataclass(slots=True)
@@ -32,6 +35,27 @@ class Turn:
     error: str = ""
 
 
+class Doubts:
+    """Which segments of a node may be stored already: those that waited when this process began to collect it, which
+    another one may not have acknowledged, and those that this one tried to store, which a node may show once more.
+    """
+
+    def __init__(self) -> None:
+        self._found: frozenset[str] | None = None
+        self._tried: deque[str] = deque(maxlen=REMEMBERED)
+
+    def look(self, waiting: Iterable[str]) -> None:
+        """What waits now."""
+        if self._found is None:
+            self._found = frozenset(waiting)
+
+    def first_try(self, segment_id: str) -> bool:
+        """Whether nobody has tried to store it before; from now on somebody has."""
+        first = self._found is not None and segment_id not in self._found and segment_id not in self._tried
+        self._tried.append(segment_id)
+        return first
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """One node: how to reach it, what its identifiers mean, and what accounts want to stay unknown of a line.
@@ -41,7 +65,8 @@ class Source:
 
     node_id: int
     driver: ProxyDriver
-    names: Names
+    names: Callable[[], Names | None]
+    doubts: Doubts = field(default_factory=Doubts)
     wishes: Mapping[int, Masking] = field(default_factory=dict)
     usual: Masking = NOTHING
     spool: Spool = nowhere
@@ -49,28 +74,38 @@ class Source:
 
 
 def take_turn(source: Source, store: LogStore) -> Turn:
-    """Store what the node has, oldest first; never raises. A segment that cannot be read does not stop the next."""
+    """Store what the node has, oldest first. A segment that cannot be read does not stop the next.
+
+    Raises django.db.Error where the names of what waits cannot be read, and nothing else.
+    """
     turn = Turn()
     try:
         waiting = source.driver.log_segments(WAIT_S)
         turn.dropped, turn.waiting_s, turn.error = waiting.dropped, waiting.oldest_s, waiting.off
+        source.doubts.look(each.id for each in waiting.segments)
+        if not waiting.segments:
+            return turn
+        names = source.names()
+        if names is None:
+            turn.error = "No revision of its fleet says what its lines mean."
+            return turn
         for segment in waiting.segments[:MOST_SEGMENTS]:
-            _take(source, segment.id, store, turn)
+            _take(source, segment.id, names, store, turn)
     except (ProxyError, LogStoreError) as error:
         turn.error = error.message
     return turn
 
 
-def _take(source: Source, segment_id: str, store: LogStore, turn: Turn) -> None:
+def _take(source: Source, segment_id: str, names: Names, store: LogStore, turn: Turn) -> None:
     batch_id = f"n{source.node_id}-{segment_id}"
     try:
         lines = read_segment(source.driver.read_log_segment(segment_id), batch_id)
     except ProxyError as error:
         turn.error = error.message
         return
-    records = (record for line in lines if (record := record_of(line, source.names)))
+    records = (record for line in lines if (record := record_of(line, names)))
     kept = list(masked(records, source.wishes, source.usual))
-    turn.stored += store.store(batch_id, kept)
+    turn.stored += store.store(batch_id, kept, first=source.doubts.first_try(segment_id))
     source.spool(kept)
     source.count_again(kept)
     turn.damaged += lines.damaged

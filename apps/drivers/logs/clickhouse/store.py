@@ -44,11 +44,11 @@ class ClickHouseStore:
         self._making = threading.Lock()
         self._made = False
 
-    def store(self, batch_id: str, records: Sequence[Record]) -> int:
+    def store(self, batch_id: str, records: Sequence[Record], *, first: bool = False) -> int:
         """Once for each batch id."""
         if not BATCH_ID.fullmatch(batch_id):
             raise Rejected("A batch id has only letters, digits, - and _, at most 100 of them.")
-        return storing.store(self._ready(), batch_id, records)
+        return storing.store(self._ready(), batch_id, records, first=first)
 
     def search(self, account: Whose, query: Query, *, limit: int, cursor: str = "") -> Page:
         """Newest first."""

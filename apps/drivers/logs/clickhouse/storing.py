@@ -27,7 +27,7 @@ _ONE_BLOCK = {
 }
 
 
-def store(client: Client, batch_id: str, records: Sequence[Record]) -> int:
+def store(client: Client, batch_id: str, records: Sequence[Record], *, first: bool) -> int:
     """Insert what is not stored of the batch; how many lines are new. Raises LogStoreError.
 
     What an insert that was cut off has stored is whole days of accounts: the rest is inserted when it comes again.
@@ -35,7 +35,7 @@ def store(client: Client, batch_id: str, records: Sequence[Record]) -> int:
     parts: dict[Part, list[Record]] = defaultdict(list)
     for record in records:
         parts[record.account, _day(record.time)].append(record)
-    for part in _stored(client, batch_id, records):
+    for part in () if first else _stored(client, batch_id, records):
         parts.pop(part, None)
     fresh = [record for part in sorted(parts) for record in parts[part]]
     if fresh:

@@ -50,26 +50,29 @@ class Writer:
         self._lock = threading.Lock()
         self._connection: Any = None
 
-    def store(self, batch_id: str, records: Sequence[Record]) -> int:
-        """Write one file for each account and hour that does not have the batch yet; the lines that are new."""
+    def store(self, batch_id: str, records: Sequence[Record], *, first: bool) -> int:
+        """Write one file for each account and hour that does not have the batch yet; the lines that are new.
+
+        Whether an hour has it takes longer the more files there are: what comes for the `first` time is not looked for.
+        """
         parts = defaultdict(list)
         for record in records:
             parts[record.account, hour_of(record.time)].append(record)
         in_order = sorted(parts.items(), key=lambda part: part[0])
         with ThreadPoolExecutor(self._files.at_once) as pool:
-            return sum(pool.map(partial(self._store_part, batch_id), in_order))
+            return sum(pool.map(partial(self._store_part, batch_id, first), in_order))
 
-    def _store_part(self, batch_id: str, part: tuple[tuple[int, datetime], Sequence[Record]]) -> int:
+    def _store_part(self, batch_id: str, first: bool, part: tuple[tuple[int, datetime], Sequence[Record]]) -> int:
         (account, start), records = part
-        name = batch_name(hour_folder(account, start), batch_id, len(records))
-        hour = one_hour(self._files, account, start)
-        if holds_batch(self._files, hour, batch_id):
+        folder = hour_folder(account, start)
+        name = batch_name(folder, batch_id, len(records))
+        if not first and holds_batch(self._files, one_hour(self._files, account, start), batch_id):
             return 0
         try:
-            self._files.make_folder(hour.folder)
+            self._files.make_folder(folder)
             self._write(records, name)
         except (OSError, duckdb.Error) as error:
-            raise Unavailable(f"The log store could not write {hour.folder}: {error}") from error
+            raise Unavailable(f"The log store could not write {folder}: {error}") from error
         return len(records)
 
     def _write(self, records: Iterable[Record], name: str) -> None:
