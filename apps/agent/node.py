@@ -74,7 +74,7 @@ class Node:
 
     def state(self) -> dict[str, Any]:
         """GET /v1/state."""
-        found = self.proxy.processes()
+        found = self.proxy.processes_now()
         confirmed = self.confirmed
         live = self.releases.live()
         return {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from apps.agent.errors import Refusal, Unavailable
 from apps.agent.process.proxy import Proxy
 from apps.agent.settings import Settings
 from tests.conformance.bundles import make_bundle
-from tests.conformance.inside import inside, nothing
+from tests.conformance.inside import Inside, inside, nothing
 from tests.conformance.real_agent import ROOT, RealAgent, running_agent, short_folder, wait_until
 from tests.conformance.slow_haproxy import BINARIES, SlowHaproxy
 
@@ -106,6 +107,38 @@ def test_a_slow_reload_ends_with_one_master_and_one_generation(binary: str, seco
         assert _answers(node.get) == {(200, "three")}
         node.node.close()
         assert node.node.proxy.masters() == []
+
+
+def _states_during_a_reload(node: Inside) -> list[tuple[bool, int]]:
+    """Whether it says that it serves, and with how many workers, while its master takes a second to load."""
+    assert node.slow is not None
+    node.push(make_bundle(node.port), 1)
+    node.slow.before("reload", "sleep 1")
+    pushing = threading.Thread(target=node.push, args=(make_bundle(node.port, answer="two"), 2))
+    pushing.start()
+    found = []
+    while pushing.is_alive():
+        assert node.get()[0] == 200
+        state = node.node.state()
+        found.append((state["serving"], state["workers"]))
+    assert _answers(node.get) == {(200, "two")}
+    return found
+
+
+@every_haproxy
+def test_a_node_says_that_it_serves_while_its_master_loads(binary: str) -> None:
+    with inside(slow=functools.partial(SlowHaproxy, real=binary)) as node:
+        found = _states_during_a_reload(node)
+        assert len(found) > 1
+        assert all(serving and workers for serving, workers in found)
+
+
+def test_without_asking_the_kernel_a_node_that_loads_seems_not_to_serve(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Proxy, "living", lambda _: None)
+    with inside(slow=SlowHaproxy) as node:
+        assert (False, 0) in _states_during_a_reload(node)
 
 
 @every_haproxy

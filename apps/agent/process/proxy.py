@@ -21,6 +21,7 @@ from apps.agent.settings import Settings
 PROCESS = re.compile(r"^(\d+)\s+(master|worker)\s+(\d+)(?:\s+\[failed: (\d+)\])?")
 TLS_LIBRARY = re.compile(r"^Running on (?:OpenSSL|SSL library) version : (.+)$", re.MULTILINE)
 MASTER_SECONDS = 5.0
+MASTER_ANSWERS_S = 0.5
 STOP_SECONDS = 3.0
 LARGEST_LOG = 8 * 1024 * 1024
 OLDEST_HTTP3 = (2, 8)  # before, HAProxy called QUIC an experiment
@@ -86,14 +87,28 @@ class Proxy:
             self._stamp = None
         return self._build
 
-    def processes(self) -> Processes | None:
+    def processes(self, timeout: float = 3.0) -> Processes | None:
         """The living processes, or None when no master answers."""
         self._reap()
         try:
-            text = ask(self.master_socket, "show proc", half_close=True)
+            text = ask(self.master_socket, "show proc", timeout, half_close=True)
         except OSError:
             return None
         return read_processes(text)
+
+    def processes_now(self) -> Processes | None:
+        """The living processes, without waiting for a master that loads. Who sees none looks again: one worker may just
+        have followed another.
+        """
+        found = self.processes(MASTER_ANSWERS_S) or self.living()
+        return found if found and found.current else self.processes(MASTER_ANSWERS_S) or self.living()
+
+    def living(self) -> Processes | None:
+        """As the kernel knows them: a master that reads its configuration answers nobody, and its workers serve."""
+        pids = self._pids()
+        masters = [pid for pid in pids if _leads_session(pid)]
+        workers = tuple(pid for pid in pids if pid not in masters)
+        return Processes(masters[0], workers, (), 0) if masters else None
 
     def worker(self, command: str, timeout: float = 3.0, *, most: int = 0) -> str:
         """Ask the current worker's Runtime API; raises OSError. `most` bytes or some more are read of long answers."""

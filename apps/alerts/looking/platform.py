@@ -43,10 +43,12 @@ def look_at_lost_lines(instant: datetime) -> Look:
     """Nodes that lost request lines lately."""
     rows = NodeLog.objects.filter(dropped_at__gt=instant - LOST_LATELY).select_related("node")
     lost = [(row, row.dropped_at) for row in rows]
-    detail = "{:,} lines since its agent began: more came than were fetched in time. Requests were not held up."
-    return Look(
-        tuple(_of_log(row, "lost request lines", detail.format(row.dropped), at) for row, at in lost if at is not None)
-    )
+    return Look(tuple(_of_log(row, "lost request lines", _lost(row.dropped), at) for row, at in lost if at is not None))
+
+
+def _lost(count: int) -> str:
+    lines = "1 line" if count == 1 else f"{count:,} lines"
+    return f"{lines} since its agent began: more came than the node could keep. Requests were not held up."
 
 
 def look_at_waiting_lines(instant: datetime) -> Look:
