@@ -242,7 +242,7 @@ LONG = {
     "/routes/{route}": "Definition",
     "/routes/new": "Objective",
     "/capacity-tests/new": "Result handling",
-    "/tokens/new": "Scopes",
+    "/tokens/new": "",
     "/policies/{policy}/edit": "",
     "/regions/us-central1": "",
     "/": "",

@@ -96,7 +96,8 @@ def test_addresses_stay_in_front_of_a_web_site_and_a_mail_server(env: StackEnv, 
         }
         assert set(mapped.values()) == {2}
         assert len(mapped) == 2
-        assert env.approve().state == "done"
+        run = env.approve()
+        assert (run.state, run.message) == ("done", "")
         assert aws.count()["addresses"] == 4
         theirs = {each["PublicIp"] for each in aws.client("ec2").describe_addresses()["Addresses"]}
         ours = [address for each in StaticIP.objects.all() for address in each.addresses]
