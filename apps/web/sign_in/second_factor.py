@@ -15,6 +15,8 @@ from apps.accounts.models import Account
 from apps.accounts.sign_in.second_factor import has_second_factor
 
 OPEN = {"sign-in", "sign-out"}
+# What the navigation of every page asks for, also of the one to which people are led: nothing leads away from there.
+OF_NAVIGATION = {"badges"}
 
 
 class SecondFactorRequired:
@@ -33,6 +35,8 @@ class SecondFactorRequired:
             return None
         if not is_required_of(request) or has_second_factor(request.user):  # type: ignore[arg-type]
             return None
+        if match.url_name in OF_NAVIGATION:
+            return HttpResponse(status=204)
         messages.warning(request, "Set up a second factor first: an authenticator app or a passkey.")
         return redirect("mfa_index")
 

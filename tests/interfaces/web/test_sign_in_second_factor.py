@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -208,6 +209,18 @@ def test_the_settings_lead_an_operator_without_a_factor_to_get_one(
     settings.REQUIRE_SECOND_FACTOR = asked
     answer = signed_in().get("/pools")
     assert (answer.status_code, answer.headers.get("Location")) == ((302, "/account/security") if led else (200, None))
+
+
+def test_the_page_to_which_people_are_led_asks_by_itself_for_nothing_that_leads_away(
+    ada: User, settings: Settings
+) -> None:
+    settings.REQUIRE_SECOND_FACTOR = "operators"
+    browser = signed_in()
+    page = browser.get("/account/security").content.decode()
+    by_itself = re.findall(r'hx-get="([^"]+)"[^>]*hx-trigger="(?:load|every|spillway)', page)
+    assert "/badges" in by_itself
+    assert {part: browser.get(part).status_code for part in by_itself} == dict.fromkeys(by_itself, 204)
+    assert "first: an authenticator app" not in browser.get("/account/security").content.decode()
 
 
 def test_customers_are_led_only_when_everyone_is(db: None, settings: Settings) -> None:
