@@ -7,6 +7,7 @@ from typing import Any
 
 from celery import Celery
 from celery.signals import worker_init, worker_ready
+from kombu.transport import redis
 
 from controlplane import database
 
@@ -18,6 +19,20 @@ if "celery" in sys.argv[0]:  # every process imports this module, the workers ar
 app = Celery("spillway")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+
+
+class Unacknowledged(redis.QoS):
+    """Messages that a worker has not acknowledged; it puts them back when it ends.
+
+    A worker that loses Redis has nowhere to put them, and kombu 5.7 would end it: sweeps find the work.
+    """
+
+    def restore_unacked(self, client: Any = None) -> Any:
+        """Nothing where the connection is gone."""
+        return [] if self.channel.connection.client is None else super().restore_unacked(client)
+
+
+redis.Channel.QoS = Unacknowledged
 
 
 @worker_init.connect

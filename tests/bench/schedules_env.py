@@ -84,7 +84,7 @@ class Env:
         """End PostgreSQL as a power cut would, and start it again, which recovers from its log."""
         prefix, _ = as_user()
         control = [*prefix, str(postgresql_bin() / "pg_ctl"), "-D", str(self.database / "data"), "-w"]
-        log = ["-l", str(self.database / "log")]
+        log = ["-l", str(self.database / "restarted.log")]
         subprocess.run(
             [*control, *log, "-m", "immediate", "restart"], check=True, stdout=subprocess.DEVNULL, cwd=self.database
         )
