@@ -72,6 +72,13 @@ class Keeper:
         return int(self._workers.stdout.readline())
 
 
+def _control(database: Path, *words: str) -> None:
+    """Tell PostgreSQL to end without a checkpoint, and perhaps to begin again. Raises CalledProcessError."""
+    prefix, _ = as_user()
+    command = [*prefix, str(postgresql_bin() / "pg_ctl"), "-D", str(database / "data"), "-w", "-m", "immediate"]
+    subprocess.run([*command, *words], check=True, stdout=subprocess.DEVNULL, cwd=database)
+
+
 @dataclass
 class Env:
     """Where it is played: the URLs, and the directory of the database."""
@@ -82,12 +89,7 @@ class Env:
 
     def crash_database(self) -> None:
         """End PostgreSQL as a power cut would, and start it again, which recovers from its log."""
-        prefix, _ = as_user()
-        control = [*prefix, str(postgresql_bin() / "pg_ctl"), "-D", str(self.database / "data"), "-w"]
-        log = ["-l", str(self.database / "restarted.log")]
-        subprocess.run(
-            [*control, *log, "-m", "immediate", "restart"], check=True, stdout=subprocess.DEVNULL, cwd=self.database
-        )
+        _control(self.database, "restart", "-l", str(self.database / "restarted.log"))
 
     def waiting(self) -> int:
         """How many workers wait for wake-ups."""
@@ -127,6 +129,7 @@ def open_env() -> Iterator[Env]:
     with ExitStack() as stack:
         directories = [Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="spillway-"))) for _ in range(3)]
         url = stack.enter_context(postgresql(directories[0], durable=True))
+        stack.callback(_control, directories[0], "stop")  # what a crash started again is no child of ours
         redis_url = stack.enter_context(servers.redis(directories[1]))
         ours = {"SPILLWAY_DATABASE_URL": url, "SPILLWAY_REDIS_URL": redis_url, "SPILLWAY_VAR": str(directories[2])}
         os.environ |= ours | {"DJANGO_SETTINGS_MODULE": "controlplane.settings"}
