@@ -56,6 +56,9 @@ class Stores:
         for port in self.ports[2:]:
             self._start(port, *watch, sentinel=True)
         until(self._follows, "one follows the other")
+        until(
+            lambda: all(map(self._knows_all, self.ports[2:])), "the Sentinels know each other: none is replaced before"
+        )
 
     def _start(self, port: int, *more: str, sentinel: bool = False) -> None:
         pair, authority = self.folder / "pair.pem", self.folder / "ca.pem"
@@ -74,6 +77,14 @@ class Stores:
     def _follows(self) -> bool:
         with contextlib.suppress(redis.RedisError):
             return bool(self.ask(self.ports[0]).info("replication")["connected_slaves"] == 1)
+        return False
+
+    def _knows_all(self, port: int) -> bool:
+        """Whether this Sentinel has heard of the two others and of the replica."""
+        sentinel = redis.Redis(HOST, port, ssl=True, ssl_ca_certs=str(self.folder / "ca.pem"))
+        with contextlib.suppress(redis.RedisError):
+            seen: Any = sentinel.sentinel_master(MASTER)
+            return bool((seen["num-other-sentinels"], seen["num-slaves"]) == (2, 1))
         return False
 
     def first_follows(self) -> bool:
