@@ -179,7 +179,7 @@ def test_a_segment_that_was_stored_and_not_acknowledged_is_stored_once(
 
 
 def test_what_may_be_stored_already_is_looked_for_and_nothing_else(
-    pushed: Env, collector: LogCollector, queues: Queues, monkeypatch: pytest.MonkeyPatch
+    pushed: Env, collector: LogCollector, queues: Queues
 ) -> None:
     told: list[tuple[str, bool]] = []
 

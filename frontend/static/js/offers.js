@@ -1,7 +1,7 @@
 /* SHOW: names that a field (role=combobox) is offered while somebody types: one list below it, filled by htmx. */
 const list = document.getElementById("offers");
 const rows = () => [...list.children];
-const isCombobox = (target) => target.matches?.("[role=combobox]");
+const isCombobox = (target) => target?.matches?.("[role=combobox]");
 let field; // whose names stand in the list
 let picked;
 
@@ -39,16 +39,16 @@ function pick({ dataset: { value } }) {
   for (const name of ["input", "change"]) (other ?? field).dispatchEvent(new Event(name, { bubbles: true }));
 }
 
-const askedBy = ({ detail }) => [detail.ctx?.sourceElement].find((asked) => asked && isCombobox(asked));
 // Nobody asks for more of what was picked, and what comes when another field has the focus is not for that one.
 for (const name of ["htmx:before:request", "htmx:before:swap"])
   addEventListener(name, (event) => {
-    const asked = askedBy(event);
-    if (asked && (asked !== document.activeElement || asked.value === picked)) event.preventDefault();
+    const asked = event.detail.ctx?.sourceElement;
+    if (isCombobox(asked) && (asked !== document.activeElement || asked.value === picked)) event.preventDefault();
   });
-addEventListener("htmx:after:swap", (event) => {
-  if (!askedBy(event)) return;
-  field = askedBy(event);
+addEventListener("htmx:after:swap", ({ detail }) => {
+  const asked = detail.ctx?.sourceElement;
+  if (!isCombobox(asked)) return;
+  field = asked;
   show(rows().length > 0);
 });
 addEventListener("input", ({ target }) => isCombobox(target) && target.value !== picked && (picked = undefined));

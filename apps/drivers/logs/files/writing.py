@@ -60,9 +60,9 @@ class Writer:
             parts[record.account, hour_of(record.time)].append(record)
         in_order = sorted(parts.items(), key=lambda part: part[0])
         with ThreadPoolExecutor(self._files.at_once) as pool:
-            return sum(pool.map(partial(self._store_part, batch_id, first), in_order))
+            return sum(pool.map(partial(self._store_part, batch_id, first=first), in_order))
 
-    def _store_part(self, batch_id: str, first: bool, part: tuple[tuple[int, datetime], Sequence[Record]]) -> int:
+    def _store_part(self, batch_id: str, part: tuple[tuple[int, datetime], Sequence[Record]], *, first: bool) -> int:
         (account, start), records = part
         folder = hour_folder(account, start)
         name = batch_name(folder, batch_id, len(records))
