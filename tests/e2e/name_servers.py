@@ -46,13 +46,14 @@ class Server:
         return f"{self.address}:{self.port}"
 
 
+Others = Mapping[str, Mapping[str, str]]
+
+
 @contextmanager
-def running_bind(
-    folder: Path, domain: str, *, transfer: bool = True, others: Mapping[str, str] | None = None
-) -> Iterator[Server]:
+def running_bind(folder: Path, domain: str, *, transfer: bool = True, others: Others | None = None) -> Iterator[Server]:
     """BIND that takes updates of one zone, signed with our key; `transfer` says whether it gives the zone away.
 
-    `others` are zones that nobody updates: lines of a zone file by domain.
+    `others` are zones that nobody updates: domain -> label -> what it is a CNAME of.
     """
     if shutil.which("named") is None:
         pytest.skip(LOUDLY.format("bind9"))
@@ -62,8 +63,9 @@ def running_bind(
     config = _bind_config(folder, domain, port, transfer=transfer)
     if others:  # a CNAME into another zone is followed for those who may ask about everything
         config = config.replace("recursion no", "recursion yes; allow-recursion { any; }")
-    for other, lines in (others or {}).items():
-        (folder / other).write_text(_zone_file(other) + lines)
+    for other, aliases in (others or {}).items():
+        lines = [f"{label} IN CNAME {target}.\n" for label, target in aliases.items()]
+        (folder / other).write_text(_zone_file(other) + "".join(lines))
         config += f'zone "{other}" {{ type primary; file "{folder}/{other}"; }};\n'
     (folder / "named.conf").write_text(config)
     process = _start(["named", "-g", "-n", "1", "-c", str(folder / "named.conf")], folder)
@@ -75,8 +77,8 @@ def running_bind(
 
 
 @contextmanager
-def running_powerdns(folder: Path, domain: str) -> Iterator[Server]:
-    """PowerDNS with an empty zone."""
+def running_powerdns(folder: Path, domain: str, *, others: Others | None = None) -> Iterator[Server]:
+    """PowerDNS with an empty zone, and `others` as BIND has them."""
     if shutil.which("pdns_server") is None or not _schema():
         pytest.skip(LOUDLY.format("pdns-server with pdns-backend-sqlite3"))
     folder.mkdir(parents=True, exist_ok=True)
@@ -106,12 +108,10 @@ def running_powerdns(folder: Path, domain: str) -> Iterator[Server]:
     process = _start(["pdns_server", *(f"--{name}={value}" for name, value in options.items())], folder)
     try:
         _wait_for_port(api, process, folder)
-        call_powerdns(
-            f"http://127.0.0.1:{api}",
-            "POST",
-            "",
-            {"name": f"{domain}.", "kind": "Native", "nameservers": [f"ns.{domain}."]},
-        )
+        for each, aliases in {domain: {}, **(others or {})}.items():
+            sets = [_alias(f"{label}.{each}.", f"{target}.") for label, target in aliases.items()]
+            zone = {"name": f"{each}.", "kind": "Native", "nameservers": [f"ns.{each}."], "rrsets": sets}
+            call_powerdns(f"http://127.0.0.1:{api}", "POST", "", zone)
         yield Server("powerdns", domain, "127.0.0.1", port, f"http://127.0.0.1:{api}", process)
     finally:
         _end(process)
@@ -122,6 +122,10 @@ def call_powerdns(server: str, method: str, zone: str, body: dict[str, object]) 
     url = f"{server}/api/v1/servers/localhost/zones" + (f"/{zone}." if zone else "")
     answer = urllib3.request(method, url, body=json.dumps(body), headers={"X-API-Key": API_KEY})
     assert answer.status in (201, 204), answer.data
+
+
+def _alias(name: str, target: str) -> dict[str, object]:
+    return {"name": name, "type": "CNAME", "ttl": 60, "records": [{"content": target, "disabled": False}]}
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:

@@ -1,4 +1,4 @@
-"""Certificates proved in DNS, with a real authority (Pebble) and a real name server (BIND) that our pushes write.
+"""Certificates proved in DNS, with a real authority (Pebble) and real name servers that our pushes write.
 
 Exhaustive, because Pebble is built with Go. Nodes, workers and failures are in test_certificate_orders.py.
 """
@@ -19,7 +19,7 @@ from apps.definitions.services import save_object
 from apps.dns import services as dns
 from apps.dns.models import ZoneSync
 from apps.issuing import services
-from tests.e2e.name_servers import KEY_NAME, SECRET, Server, running_bind
+from tests.e2e.name_servers import API_KEY, KEY_NAME, SECRET, Server, running_bind, running_powerdns
 from tests.e2e.pebble import Pebble, pebble
 from tests.ports import spare_port
 
@@ -29,15 +29,20 @@ OURS, THEIRS = "ours.example", "theirs.example"
 KEY_ID, HMAC_KEY = "kid-1", "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W"
 PATIENCE_S = 60.0
 # Where whoever has the DNS of THEIRS sends challenges: as we say, and to a name that they chose in our zone.
-DELEGATED = f"_acme-challenge.shop IN CNAME shop.{THEIRS}._acme-challenge.{OURS}.\n"
-CHOSEN = f"_acme-challenge.sly IN CNAME _acme-challenge.{OURS}.\n"
+ALIASES = {
+    "_acme-challenge.shop": f"shop.{THEIRS}._acme-challenge.{OURS}",
+    "_acme-challenge.sly": f"_acme-challenge.{OURS}",
+}
 
 
-@pytest.fixture
-def names(tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    with running_bind(tmp_path / "bind", OURS, others={THEIRS: DELEGATED + CHOSEN}) as server:
+@pytest.fixture(params=["bind", "powerdns"])
+def names(
+    request: pytest.FixtureRequest, tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Server]:
+    start, secret = {"bind": (running_bind, SECRET), "powerdns": (running_powerdns, API_KEY)}[request.param]
+    with start(tmp_path / "names", OURS, others={THEIRS: ALIASES}) as server:
         settings.RESOLVERS = (server.resolver,)
-        monkeypatch.setenv("SPILLWAY_DNS_OURS", SECRET)
+        monkeypatch.setenv("SPILLWAY_DNS_OURS", secret)
         monkeypatch.setenv("SPILLWAY_DNS_OURS_SERVERS", server.server)
         yield server
 
@@ -57,7 +62,7 @@ def zone(operator: Actor, names: Server) -> Zone:
         domain=OURS,
         driver=names.driver,
         server=names.server,
-        key_name=KEY_NAME,
+        key_name=KEY_NAME if names.driver == "rfc2136" else "",
         credentials="env:OURS",
     )
 
