@@ -82,6 +82,14 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def pytest_runtest_setup() -> None:
+    """The test before wrote, and nobody waits for the lock of this worker's SQLite: the next one begins at once."""
+    from apps.core.concurrency.politeness import be_polite
+
+    connections["default"].execute_wrappers.clear()
+    be_polite(connections["default"])
+
+
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory) -> None:
     """A database of this worker's own, copied from the template where there is one.

@@ -1,9 +1,9 @@
 """Runs the suite: `python -m tests.run_suite quick|test|all|attacks|haproxy`; further arguments go to pytest.
 
-`quick` asks what needs neither a process nor a database. `test` asks everything but what is marked `exhaustive`, on
-PostgreSQL, and what is marked `both_engines` on SQLite as well. `all` asks everything, on both engines. What computes
-shares one pool of workers; what needs processes runs afterwards, file by file. PostgreSQL and Redis are private
-instances in a temporary folder. What each test cost is kept in `var/suite/`, and judged at the end
+`quick` asks what needs neither a process nor a database and is not marked `slow`. `test` asks everything but what is
+marked `exhaustive`, on PostgreSQL, and what is marked `both_engines` on SQLite as well. `all` asks everything, on both
+engines. What computes shares one pool of workers; what needs processes runs afterwards, file by file. PostgreSQL and
+Redis are private instances in a temporary folder. What each test cost is kept in `var/suite/`, and judged at the end
 (`tests.suite_report`).
 """
 
@@ -100,7 +100,7 @@ class Engines:
 
 def quick() -> list[Phase]:
     """What one runs while typing."""
-    return [Phase("quick", PURE, "not processes and not database and not exhaustive")]
+    return [Phase("quick", PURE, "not processes and not database and not exhaustive and not slow")]
 
 
 def changed(on: Engines) -> list[Phase]:

@@ -261,6 +261,7 @@ def _files() -> Iterable[Path]:
         yield from (path for path in (ROOT / folder).rglob("*") if path.suffix in SUFFIXES)
 
 
+@pytest.mark.slow(reason="every file of the project is searched")
 def test_words_that_are_gone_do_not_come_back() -> None:
     found = []
     for path in _files():
@@ -287,6 +288,7 @@ def names_in(source: str) -> set[str]:
     return {word.string for word in words if word.type == tokenize.NAME and word.string in NAMES}
 
 
+@pytest.mark.slow(reason="every file of the project is searched")
 def test_names_that_are_gone_do_not_come_back() -> None:
     sources = {path: path.read_text() for path in _files() if path.suffix == ".py" and "migrations" not in path.parts}
     found = {

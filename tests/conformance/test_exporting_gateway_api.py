@@ -45,7 +45,7 @@ CLOSED = rules.CLOSED.partition("(")[0]
 OTHERWISE = (
     CLOSED, *(why.partition("(")[0] for why in (rules.WIDER, rules.LEFT_OUT)), rules.RESPONSES, routes.TWICE,
     filters.QUERIES, filters.VARIABLES, filters.VARIABLES_BACK, filters.CACHING, filters.ASIDE["error_pages"],
-    listeners.ASIDE["default_certificate_id"],
+    filters.ASIDE["client_limit"], listeners.ASIDE["default_certificate_id"],
 )  # fmt: skip
 # The rest of them is asked in test-all.
 QUICK = ("conditions_and_wildcards", "policies", "routes_of_one_scheme")

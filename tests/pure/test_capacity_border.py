@@ -15,6 +15,7 @@ from apps.capacity.run.steps import Outcome, Purpose, Status, StepPlan, Verdict
 from apps.definitions.shapes.operations.capacity_test import ObjectiveSpec
 from tests.pure.capacity_fixtures import Story, poisson_truth, run
 
+pytestmark = pytest.mark.slow(reason="searches are simulated request by request")
 FAST = ObjectiveSpec(percentile=95, max_latency_ms=100, max_error_rate=0.01)
 # What so many servers can take in truth, by a long simulation of the same queues.
 TRUTHS = {(1, True): 70.6, (3, False): 282.1, (3, True): 267.5, (8, True): 764.8}

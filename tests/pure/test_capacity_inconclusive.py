@@ -14,6 +14,7 @@ from apps.capacity.run.steps import Outcome, Purpose, Status, StepPlan, Verdict
 from apps.definitions.shapes.operations.capacity_test import ObjectiveSpec
 from tests.pure.capacity_fixtures import run
 
+pytestmark = pytest.mark.slow(reason="searches are simulated request by request")
 FAST = ObjectiveSpec(percentile=95, max_latency_ms=50, max_error_rate=0.01)
 TUTORIAL = ObjectiveSpec(percentile=95, max_latency_ms=600, max_error_rate=0.01)
 

@@ -18,6 +18,7 @@ from apps.definitions.shapes.operations.capacity_test import ObjectiveSpec
 from apps.drivers.load.contract import Second
 from tests.pure.capacity_fixtures import poisson_truth, run
 
+pytestmark = pytest.mark.slow(reason="searches are simulated request by request")
 breadth = pytest.mark.exhaustive
 TUTORIAL = ObjectiveSpec(percentile=95, max_latency_ms=600, max_error_rate=0.01)
 FAST = ObjectiveSpec(percentile=95, max_latency_ms=50, max_error_rate=0.01)

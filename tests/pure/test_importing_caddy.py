@@ -224,6 +224,7 @@ def test_times_are_nanoseconds_or_texts(value: object, expected: int | None) -> 
 MORE: list[object] = [3.5, None, True, 0, -1, "", "{", [], {}, [None], [[1]], ["a", 5]]
 
 
+@pytest.mark.slow(reason="the value stands in each position of a file in turn")
 @pytest.mark.parametrize("value", [{"a": 1}, *(pytest.param(each, marks=pytest.mark.exhaustive) for each in MORE)])
 def test_a_value_of_another_kind_anywhere_is_read_or_refused_and_never_fails(value: object) -> None:
     data = json.loads(ODD)["apps"]["http"]["servers"]["srv0"]

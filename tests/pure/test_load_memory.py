@@ -14,6 +14,7 @@ from apps.drivers.load.histogram import Histogram, merged, middle_of
 from apps.drivers.load.memory import MemoryBackend, MemoryGenerator, forget_memory_backends, in_memory, memory_backend
 from apps.drivers.load.registry import open_generator
 
+pytestmark = pytest.mark.slow(reason="queues are simulated request by request")
 HOST, PORT = "192.0.2.7", 80
 
 

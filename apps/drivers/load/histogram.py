@@ -79,8 +79,8 @@ class Histogram:
             whole = HdrHistogram.decode(text)
         except Exception as problem:  # zlib, base64, struct, two of its own: they have no common ancestor
             raise ValueError("This is no HDR histogram.") from problem
-        counts = whole.counts[: whole.encoder.payload.counts_len]
-        found.counts = dict(itertools.compress(enumerate(counts), counts))  # nearly all of them are 0
+        counts = whole.counts[: whole.get_counts_array_index(whole.max_value) + 1]  # beyond, 16 000 and more are 0
+        found.counts = dict(itertools.compress(enumerate(counts), counts))  # and most of these
         return found
 
     def _cumulated(self) -> Iterator[tuple[int, int]]:
