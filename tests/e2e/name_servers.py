@@ -117,7 +117,7 @@ def running_powerdns(folder: Path, domain: str, *, others: Others | None = None)
         _end(process)
 
 
-def call_powerdns(server: str, method: str, zone: str, body: dict[str, object]) -> None:
+def call_powerdns(server: str, method: str, zone: str, body: Mapping[str, object]) -> None:
     """What an operator does by hand at the API of PowerDNS."""
     url = f"{server}/api/v1/servers/localhost/zones" + (f"/{zone}." if zone else "")
     answer = urllib3.request(method, url, body=json.dumps(body), headers={"X-API-Key": API_KEY})
