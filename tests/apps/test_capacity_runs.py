@@ -14,14 +14,18 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Membership
 from apps.capacity import services
 from apps.capacity.models import Run
-from apps.capacity.run import claims, facts, running
+from apps.capacity.run import checking, claims, facts, running
 from apps.core.clock import now
 from apps.core.errors import Conflict, Forbidden, NotFound
 from apps.definitions.models import Server
+from apps.definitions.services import save_object
 from apps.drivers.load.memory import MemoryBackend, forget_memory_backends, memory_backend
-from apps.fleet.models import Region
+from apps.drivers.proxy.memory import memory_node
+from apps.fleet.models import Node, Region
 from apps.observe.collect.deltas import Counts
-from tests.apps.capacity_env import Watched, a_test, put, stepwise
+from apps.observe.models import NodeReport
+from apps.rollouts import services as rollouts
+from tests.apps.capacity_env import Watched, a_test, document, put, stepwise
 from tests.conftest import actor_of
 from tests.interfaces.people import client_of
 
@@ -158,6 +162,37 @@ def test_a_region_that_is_drained_meanwhile_ends_the_run(
     run = ran(editor, load=HOLD)
     assert (run.state, run.message) == (Run.State.STOPPED, "Aborted: here is drained, so it serves no traffic.")
     assert run.seconds.count() <= 2
+
+
+@pytest.mark.parametrize(
+    ("account", "why"),
+    [("operator", "Node here of fleet here cannot be reached."), ("acme", "A rollout to fleet here is in progress.")],
+)
+def test_a_region_with_a_node_that_is_away_is_not_loaded_and_operators_learn_which(
+    editor: Actor, account: str, why: str
+) -> None:
+    test = a_test(editor)
+    node = memory_node(Node.objects.get(name="here").url.removeprefix("memory://"))
+    node.unreachable = True
+    try:
+        pool = next(each for each in document("", 18080, 19101) if each["kind"] == "Pool")
+        save_object(actor=editor, kind="Pool", name="shop", spec=pool["spec"] | {"balance": "random"})
+        rollouts.reconcile_fleet(fleet_id=test.region.fleets.get().pk)
+        test.account = Account.objects.get(name=account)
+        assert checking.trouble_of_region(test) == why
+    finally:
+        node.unreachable = False
+
+
+def test_a_silent_node_leaves_the_effect_unknown_unless_it_never_ran_anything(editor: Actor) -> None:
+    test = a_test(editor)
+    Watched().read()
+    added = Node.objects.get(name="here")
+    added.pk, added.name = None, "not-enrolled-yet"
+    added.save()
+    assert facts.look(facts.watch(test)).silent_s is not None
+    NodeReport.objects.create(node=added, digest="of what it ran")
+    assert facts.look(facts.watch(test)).silent_s is None
 
 
 def test_viewers_stop_what_they_see_and_nobody_else_does(editor: Actor, backend: MemoryBackend) -> None:

@@ -197,6 +197,7 @@ def main() -> int:
     wanted = asked()
     with tempfile.TemporaryDirectory(prefix="spillway-") as directory, redis(Path(directory)) as url:
         var = str(wanted.keep.resolve()) if wanted.keep else directory
+        Path(var).mkdir(parents=True, exist_ok=True)
         os.environ |= {"SPILLWAY_VAR": var, "SPILLWAY_REDIS_URL": url, "SPILLWAY_LOG_LEVEL": "ERROR"}
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.settings")
         import django

@@ -32,6 +32,7 @@ from apps.definitions.selectors import capacity_tests, only
 from apps.fleet.models import Fleet
 from apps.overflow.selectors import predicted
 from apps.rollouts.selectors import sync_statuses
+from apps.rollouts.waiting_for import missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,25 +193,31 @@ def _blackout(test: CapacityTest, instant: datetime) -> Check:
 
 
 def _region(test: CapacityTest) -> Check:
-    why = trouble_of_region(test)
-    return Check("region", not why, why or f"No rollout is in progress in {test.region.name}.", passing="behind" in why)
+    status, why = _trouble(test)
+    words = why or f"No rollout is in progress in {test.region.name}."
+    return Check("region", not why, words, passing=status == "behind")
 
 
 def trouble_of_region(test: CapacityTest) -> str:
-    """A rollout, a freeze or a failover in the region, as a sentence; empty when there is none. Three queries."""
+    """A rollout, a freeze or a failover in the region, as a sentence; empty when there is none. Three queries then."""
+    return _trouble(test)[1]
+
+
+def _trouble(test: CapacityTest) -> tuple[str, str]:
+    """A word for it and the sentence."""
     test.region.refresh_from_db(fields=("drained",))
     if test.region.drained:
-        return f"{test.region.name} is drained, so it serves no traffic."
-    words = sync_statuses(reader_of(test))
-    said = {
-        "held": "is held at an old revision",
-        "behind": "is behind: a rollout is in progress",
-        "refused": "rejected its last change",
-    }
+        return "drained", f"{test.region.name} is drained, so it serves no traffic."
+    reader = reader_of(test)
+    words = sync_statuses(reader)
+    said = {"held": "is held at an old revision", "refused": "rejected its last change"}
     for pk, name in Fleet.objects.filter(region=test.region_id).order_by("name").values_list("pk", "name"):
         if words.get(pk) in said:
-            return f"Fleet {name} {said[words[pk]]}."
-    return ""
+            return words[pk], f"Fleet {name} {said[words[pk]]}."
+        if words.get(pk) == "behind":
+            why = [each.message for each in missing(reader, [pk])] or [f"A rollout to fleet {name} is in progress."]
+            return "behind", why[0]
+    return "", ""
 
 
 def _headroom(test: CapacityTest) -> Check:

@@ -30,7 +30,9 @@ class Watch:
 
 def watch(test: CapacityTest) -> Watch:
     """Begin to look, before the load does."""
-    nodes = tuple(Node.objects.filter(fleet__region=test.region_id).order_by("pk").values_list("pk", flat=True))
+    # A node that never ran anything serves nobody, so nobody needs to hear from it.
+    serving = Node.objects.filter(fleet__region=test.region_id, report__digest__gt="").order_by("pk")
+    nodes = tuple(serving.values_list("pk", flat=True))
     windows = live.read_kind(nodes, "backend") or {}
     rows = [window.rows.get(("backend", f"pool-{test.pool_id}")) for window in windows.values()]
     traffic = sum(row.requests / row.seconds for row in rows if row is not None and row.seconds)
