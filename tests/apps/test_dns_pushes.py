@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import uuid
 from datetime import timedelta
 from typing import Any
@@ -13,8 +14,9 @@ from apps.accounts.models import Grant
 from apps.audit.models import Entry
 from apps.core.clock import database_now
 from apps.core.concurrency.leases import LeaseLost, take
-from apps.core.errors import Forbidden, Invalid, NotFound
+from apps.core.errors import Forbidden, InProgress, Invalid, NotFound
 from apps.definitions.models import Record, Zone
+from apps.definitions.services import apply_document, confirming, delete_object
 from apps.dns import pushing, selectors, services
 from apps.dns.models import PushedRecord, ZonePush, ZoneSync
 from apps.drivers.dns.contract import Edit, RecordSet, Refused
@@ -86,6 +88,52 @@ def test_records_come_change_and_go(operator: Actor, zone: Zone, server: MemoryS
     push(zone)
     assert served(server) == {"www A": ("192.0.2.9",)}
     assert [len(each.edits) for each in ZonePush.objects.all()] == [2, 2]
+
+
+def test_a_zone_goes_when_its_server_has_lost_what_was_deleted_or_somebody_leaves_it_there(
+    operator: Actor, zone: Zone, server: MemoryServer
+) -> None:
+    for label in ("www", "api"):
+        a_record(operator, zone, label, "192.0.2.1")
+    push(zone)
+    go = functools.partial(delete_object, actor=operator, kind="Zone", name="example")
+    for record in ("r-www", "r-api"):
+        delete_object(actor=operator, kind="Record", name=record)
+    with pytest.raises(InProgress, match="The server of zone operator/example still serves 2 records that Spillway"):
+        go()
+    push(zone)
+    assert served(server) == {}
+    go()
+    assert not Zone.objects.exists()
+
+
+def test_a_server_that_is_gone_keeps_no_zone(operator: Actor, zone: Zone, server: MemoryServer) -> None:
+    a_record(operator, zone, "www", "192.0.2.1").delete()
+    PushedRecord.objects.create(zone=zone, name=f"www.{DOMAIN}", type="A", ttl=300, values=["192.0.2.1"])
+    server.unreachable = True
+    push(zone)
+    with pytest.raises(InProgress, match="leave them there: confirm=operator/example"):
+        delete_object(actor=operator, kind="Zone", name="example")
+    with confirming(["operator/example"]):
+        delete_object(actor=operator, kind="Zone", name="example")
+    assert not Zone.objects.exists()
+
+
+def test_a_document_that_deletes_a_zone_with_its_records_is_told_to_delete_them_first(
+    operator: Actor, zone: Zone
+) -> None:
+    spec = {"domain": DOMAIN, "driver": "memory", "server": zone.server}
+    record = {"zone": "example", "label": "www", "type": "A", "values": ["192.0.2.1"]}
+    objects = [{"kind": "Zone", "name": "example", "spec": spec}, {"kind": "Record", "name": "www", "spec": record}]
+    apply_document(actor=operator, objects=objects, manager="git")
+    push(zone)
+    with pytest.raises(Invalid) as refused:
+        apply_document(actor=operator, objects=[], manager="git", prune=True)
+    assert "Delete the records first, and the zone when they are gone." in refused.value.detail
+    assert PushedRecord.objects.exists()
+    with confirming(["operator/example"]):
+        apply_document(actor=operator, objects=[], manager="git", prune=True)
+    assert not Zone.objects.exists()
 
 
 def test_a_push_that_changes_nothing_writes_nothing(operator: Actor, zone: Zone, server: MemoryServer) -> None:

@@ -89,7 +89,8 @@ def _of_operators(request: PageRequest, zone: Zone, state: ZoneState) -> dict[st
     if not request.actor.is_operator:
         return {}
     unmanaged = state.sync.unmanaged if state.sync else []
-    return {"pushes": selectors.pushes(request.actor, zone)[:20], "unmanaged": unmanaged}
+    pushes = selectors.pushes(request.actor, zone)[:20]
+    return {"pushes": pushes, "unmanaged": unmanaged, "served": zone.pushed_records.count()}
 
 
 @page
@@ -121,7 +122,7 @@ def repair(request: PageRequest, pk: int) -> HttpResponse:
 
 @post_page
 def delete(request: PageRequest, pk: int) -> HttpResponse:
-    """Delete a zone that has no records any more, once its name was typed; its server keeps what it serves."""
+    """Delete a zone that has no records any more, once its name was typed."""
     operators_only(request.actor, "delete of zones")
     request.actor.may_write()
     zone = only(visible_zones(request.actor), pk)

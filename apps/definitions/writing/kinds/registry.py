@@ -117,7 +117,9 @@ KINDS: dict[str, Kind] = {
         before_delete=routes.leave_hostname,
         brings_secrets=brings_secrets,
     ),
-    "Zone": Kind(Zone, selectors.zones, zones.store_zone, "zones", for_operators=True),
+    "Zone": Kind(
+        *(Zone, selectors.zones, zones.store_zone, "zones"), for_operators=True, before_delete=zones.reject_forgetting
+    ),
     "Record": Kind(Record, selectors.records, zones.store_record, "records", before_delete=zones.lock_zone_of),
     "CapacityTest": Kind(CapacityTest, selectors.capacity_tests, capacity_tests.store_capacity_test, "capacity-tests"),
     # A schedule keeps the change that it holds as it was sent.

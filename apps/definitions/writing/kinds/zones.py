@@ -16,7 +16,7 @@ from apps.accounts.hostnames.claims import lock_hostnames, overlapping
 from apps.accounts.models import Account, Hostname
 from apps.compiler.model.stack import AddressKind, Cloud, RecordType
 from apps.core.called_urls import read_url
-from apps.core.errors import FieldError, Invalid
+from apps.core.errors import FieldError, InProgress, Invalid
 from apps.definitions.models import LoadBalancer, Record, Zone
 from apps.definitions.shapes.base.writing import copy_plain
 from apps.definitions.shapes.traffic.record import RecordSpec
@@ -24,6 +24,7 @@ from apps.definitions.shapes.traffic.zone import ZoneDriver, ZoneSpec
 from apps.definitions.values.record_values import APEX, MAX_NAME, base_of, full_name, is_delegate
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.kinds.grants import reject_lost_tags
+from apps.definitions.writing.rules.emptying import is_confirmed
 from apps.fleet.models import Stack, StaticIP
 
 
@@ -53,6 +54,25 @@ def store_zone(changes: ChangeSet, owner: Account, row: Zone, spec: ZoneSpec) ->
     row.save()
     changes.lookups.remember(row, "Zone", owner.name, row.name)
     changes.mark_affected(row)
+
+
+def reject_forgetting(changes: ChangeSet, row: Zone) -> None:
+    """Only the zone's rows know what its server serves of ours, so that is removed before they go.
+
+    Names that are served for nobody are a danger to whoever used them. Raises InProgress until they are removed, unless
+    somebody confirmed that they stay; what the same write deletes is a loss like others.
+    """
+    left = row.pushed_records.count()
+    if not left:
+        return
+    name = f"{row.account.name}/{row.name}"
+    said = f"The server of zone {name} still serves {left} record{'s' if left > 1 else ''} that Spillway wrote."
+    if row.pk in changes.affected.zones:
+        said += " Delete the records first, and the zone when they are gone."
+        changes.deferred.stopped.append((changes.field_errors.pointer, name, said))
+    elif not is_confirmed(name):
+        soon = "It removes those that were deleted within moments, so try again."
+        raise InProgress(f"{said} {soon} If the server is gone, leave them there: confirm={name}")
 
 
 def only_for_development(spec: ZoneSpec) -> Iterator[FieldError]:

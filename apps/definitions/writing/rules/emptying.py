@@ -43,6 +43,11 @@ def confirming(names: Iterable[str]) -> Iterator[None]:
         _confirmed.reset(token)
 
 
+def is_confirmed(name: str) -> bool:
+    """Whether somebody said of this object that it may lose what it would lose."""
+    return not _confirmed.get().isdisjoint({name, ANYTHING})
+
+
 def note_servers(changes: ChangeSet, row: Pool, before: Document | None, after: Document) -> Document:
     """Note a pool that had servers and would have none any more."""
     return _note(changes, row, _servers, before, after)
@@ -79,8 +84,7 @@ def _listeners(spec: Document) -> list[str]:
 def reject_emptying(changes: ChangeSet) -> None:
     """In the end: Invalid with what would be lost, unless it was confirmed; `changes.losses` has what was."""
     found = [*_of_objects(changes), *_of_routes(changes), *starmap(Loss, changes.deferred.stopped)]
-    confirmed = _confirmed.get()
-    missing = [loss for loss in found if not confirmed & {loss.name, ANYTHING}]
+    missing = [loss for loss in found if not is_confirmed(loss.name)]
     if missing:
         names = ",".join(dict.fromkeys(loss.name for loss in found))
         how = f"Nothing was stored. Name what should stay, or confirm the loss: confirm={names}"
