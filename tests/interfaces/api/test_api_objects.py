@@ -254,8 +254,11 @@ def test_apply_by_a_customer_does_not_touch_the_platform(api: Api) -> None:
 def test_unknown_urls_and_methods_are_problems_too(api: Api) -> None:
     for url in ("", "nope", "routes/", "routes/x", "routes/-1", f"routes/{10**30}", "apply/", "../v2/routes"):
         assert_problem(api("GET", url), 404)
-    for method, url in (("GET", "apply"), ("DELETE", "routes"), ("POST", "revisions"), ("PATCH", "backends/1")):
-        assert_problem(api(method, url), 405)
+    for method, url, there in (
+        *(("POST", "apply", "PUT"), ("DELETE", "routes", "GET or POST")),
+        *(("POST", "revisions", "GET"), ("PATCH", "backends/1", "GET")),
+    ):
+        assert assert_problem(api(method, url), 405)["detail"] == f"This URL does not take {method}; use {there}."
 
 
 @pytest.mark.parametrize(

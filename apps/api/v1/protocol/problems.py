@@ -52,7 +52,11 @@ def problem(
 def problem_response(error: Exception, context: dict[str, Any]) -> Response:
     """Django REST framework's exception handler."""
     set_rollback()
-    body, headers = told(error, context["request"].path)
+    request = context["request"]
+    body, headers = told(error, request.path)
+    if isinstance(error, exceptions.MethodNotAllowed):
+        there = [each for each in context["view"].allowed_methods if each not in {"HEAD", "OPTIONS"}]
+        body["detail"] = f"This URL does not take {request.method}; use {' or '.join(there)}."
     return Response(body, status=body["status"], headers=headers, content_type=PROBLEM)
 
 
