@@ -58,7 +58,7 @@ class Run(models.Model):
     test = models.ForeignKey(CapacityTest, on_delete=models.SET_NULL, null=True, related_name="runs")
     pool = models.ForeignKey(Pool, on_delete=models.SET_NULL, null=True, related_name="runs")
     region = models.ForeignKey(Region, on_delete=models.SET_NULL, null=True, related_name="runs")
-    comparison = models.ForeignKey(Comparison, on_delete=models.CASCADE, null=True, related_name="runs")
+    comparison = models.ForeignKey(Comparison, on_delete=models.SET_NULL, null=True, related_name="runs")
     label = models.CharField(max_length=200)
     plan = models.JSONField()
     state = models.CharField(max_length=8, choices=State.choices, default=State.WAITING)

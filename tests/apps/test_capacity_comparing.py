@@ -14,6 +14,7 @@ from apps.capacity.use import balance, before_after, sizing
 from apps.core.clock import now
 from apps.core.errors import Forbidden, Invalid, NotFound
 from apps.definitions.models import CapacityTest, Pool, Server
+from apps.definitions.services import delete_object
 from tests.interfaces.capacity_env import make_run, make_test, make_work
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("tutorial_env")]
@@ -51,6 +52,17 @@ def test_two_tests_run_in_turn_and_the_difference_is_shown(
     assert order == ["first", "second"] * 3
     assert made.result is not None
     assert "second is 12.0 % slower at p95" in made.result["message"]
+
+
+def test_runs_stay_when_a_test_goes_and_takes_its_comparisons_along(
+    acme: Actor, tests: tuple[CapacityTest, CapacityTest]
+) -> None:
+    made = comparisons.request_comparison(actor=acme, first_id=tests[0].pk, second_id=tests[1].pk)
+    run = end_open_run(made, 500)
+    delete_object(actor=acme, kind="CapacityTest", name="first")
+    assert not Comparison.objects.exists()
+    run.refresh_from_db()
+    assert (run.test, run.comparison, run.result is not None) == (None, None, True)
 
 
 def test_a_comparison_waits_for_its_open_run(acme: Actor, tests: tuple[CapacityTest, CapacityTest]) -> None:
