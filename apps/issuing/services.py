@@ -144,7 +144,7 @@ def _begin(lease: Lease[CertificateOrder], order: CertificateOrder, wanted: list
         return
     if names := proving.unverified(certificate.account, wanted):
         some = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        _wait(lease, f"Verify {some} first: only who has a hostname gets a certificate of it.")
+        _wait(lease, f"Verify {some} first: only the owner of a hostname gets a certificate for it.")
         return
     try:
         ways = proving.ways_of(certificate.account, wanted)
