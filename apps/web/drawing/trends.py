@@ -57,7 +57,7 @@ def _plot(
     if limit is not None:
         y = up.at(limit)
         plot.strokes.append(Stroke(f"{prefix}-limit", "limit", f"M{sheet.left:g} {y:.1f}H{sheet.right:g}"))
-        at, words = (f"{sheet.left + 4:g}", f"{y - 5:.1f}"), f"limit {limit:g}/s"
+        at, words = (f"{sheet.left + 4:g}", f"{y - 5:.1f}"), f"limit now {limit:g}/s"
         plot.words.append(Words(f"{prefix}-limit-words", "limit", *at, "start", words))
     _markers(plot, markers, along, sheet, prefix)
     return plot

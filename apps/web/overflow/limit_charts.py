@@ -66,9 +66,10 @@ def _chart(
 ) -> LimitChart:
     fates = region.asked if question else region.actual
     limit = _limit(use, question)
-    chart = {"x": found.at, "series": [*_areas(fates), *_line(region, limit, len(found.at))], "marks": marks}
+    line = _line(region, limit, len(found.at), _name_of(question))
+    chart = {"x": found.at, "series": [*_areas(fates), *line], "marks": marks}
     out = amount(max((fate.out for fate in fates if fate), default=None))
-    beside = "no limit" if limit is None else f"limit {amount(limit)}"
+    beside = "no limit" if limit is None else f"{_name_of(question).lower()} {amount(limit)}"
     simulated = ", simulated" if question else ""
     return LimitChart(
         id=region.region_id,
@@ -88,12 +89,17 @@ def _areas(fates: Fates) -> list[dict[str, Any]]:
 ORDER = ("local", "out", "refused", "waiting")
 
 
-def _line(region: RegionReplay, limit: float | None, points: int) -> list[dict[str, Any]]:
+def _name_of(question: WhatIf | None) -> str:
+    """The line stands over times in which another limit may have held."""
+    return "Limit" if question else "Limit now"
+
+
+def _line(region: RegionReplay, limit: float | None, points: int, label: str) -> list[dict[str, Any]]:
     """The limit, which is dragged by way of its field in the form."""
     if limit is None:
         return []
     field = f"if-limit-{region.region_id}"
-    return [{"label": "Limit", "values": [limit] * points, "unit": "/s", "dashed": True, "field": field}]
+    return [{"label": label, "values": [limit] * points, "unit": "/s", "dashed": True, "field": field}]
 
 
 def _limit(use: RegionUse | None, question: WhatIf | None) -> float | None:

@@ -101,7 +101,7 @@ def test_the_hour_is_drawn_with_its_limit_and_marks_and_with_a_gap_where_nothing
     assert drawing is not None
     wide = drawing.plots[0]
     assert {"kept", "out", "demand", "limit", "marker"} <= {stroke.kind for stroke in wide.strokes}
-    assert {"limit 12/s", "shop", "now"} <= {text.text for text in wide.words}
+    assert {"limit now 12/s", "shop", "now"} <= {text.text for text in wide.words}
     unknown = [Point(at, None, None, None) for at in range(0, 3600, 10)]
     gap = draw_trend(
         [*points[:100], *unknown[100:200], *points[200:]], limit=12.0, markers=[], prefix="t", sentence="x"

@@ -172,7 +172,7 @@ def test_the_history_of_overflow_of_a_pool_has_the_same_marks_and_what_was_serve
     for chart in charts:
         assert "alert" in [mark["kind"] for mark in chart["marks"]]
         series = {each["label"]: each["values"] for each in chart["series"]}
-        assert set(series.pop("Limit")) == {10.0}
+        assert set(series.pop("Limit now")) == {10.0}
         assert list(series) == ["Local", "Overflow", "Rejected"]
     assert any(any(chart["series"][0]["values"]) for chart in charts)
     whole = client_of(acme).get(reverse("web:overflow"), {"partial": "history"}).content.decode()
