@@ -80,7 +80,7 @@ class Migration(migrations.Migration):
                 ('limit_set_at', models.DateTimeField(null=True)),
                 ('limit_set_by', models.CharField(blank=True, default='', max_length=150)),
                 ('account', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to='accounts.account')),
-                ('comparison', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='runs', to='capacity.comparison')),
+                ('comparison', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='runs', to='capacity.comparison')),
                 ('pool', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='runs', to='definitions.pool')),
                 ('region', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='runs', to='fleet.region')),
                 ('test', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='runs', to='definitions.capacitytest')),
