@@ -6,6 +6,7 @@ collects them as every other file.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -27,6 +28,7 @@ SHEETS = (
 )  # fmt: skip
 # Each without imports of its own; app.js, which fetches what only some pages need, is the last.
 SCRIPTS = ("js/live.js", "js/theme.js", "js/times.js", "js/clicks.js", "js/forms.js", "js/keys.js", "js/app.js")
+logger = logging.getLogger(__name__)
 _COMMENTS = re.compile(r"/\*.*?\*/", re.DOTALL)
 _COMMENT_LINES = re.compile(r"^\s*//.*\n", re.MULTILINE)
 
@@ -63,29 +65,41 @@ class JoinedFiles(BaseFinder):
 
     def find(self, path: str, find_all: bool = False, **_kwargs: Any) -> Any:
         """Where the joined file stands, once it is as new as its sources."""
-        if path not in KINDS:
+        if path not in KINDS or not (found := fresh(path)).exists():
             return []
-        found = str(fresh(path))
-        return [found] if find_all else found
+        return [str(found)] if find_all else str(found)
 
     def list(self, _ignore_patterns: Any) -> Iterator[tuple[str, FileSystemStorage]]:
         """Every joined file with its storage."""
         for path in KINDS:
-            fresh(path)
-            yield path, self.storage
+            if fresh(path).exists():
+                yield path, self.storage
 
 
 def fresh(path: str) -> Path:
-    """The joined file, written again where a source is newer; several processes may do so in the same moment."""
+    """The joined file, written again where a source is newer; several processes may do so in the same moment.
+
+    A full disk keeps no console from starting: its API and nodes need no style sheet.
+    """
     names, join = KINDS[path]
     sources, target = [SOURCES / name for name in names], JOINED / path
     newest = max(source.stat().st_mtime for source in (*sources, Path(__file__)))
     if not target.exists() or target.stat().st_mtime < newest:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        written = target.with_suffix(f".{os.getpid()}")
-        written.write_text(join(source.read_text() for source in sources))
-        written.replace(target)
+        try:
+            _write(target, join(source.read_text() for source in sources))
+        except OSError as error:
+            logger.error("pages lack %s, or have an old one, until it can be written: %s", path, error)
     return target
+
+
+def _write(target: Path, text: str) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    written = target.with_suffix(f".{os.getpid()}")
+    try:
+        written.write_text(text)
+        written.replace(target)
+    finally:
+        written.unlink(missing_ok=True)
 
 
 class HashedFiles(CompressedManifestStaticFilesStorage):  # type: ignore[misc] # it brings no types
