@@ -13,6 +13,7 @@ from apps.compiler.grammars.client_certificates import HEADERS as CLIENT_HEADERS
 MAX_HEADER_TEXT = 768
 ANY = "*"
 HEADER, OF_REQUEST = "header", "header:Name"
+SERVER = "server"
 VARIABLES = {
     "client_address": "the address of the client",
     "host": "the host that was asked for, without port",
@@ -20,6 +21,7 @@ VARIABLES = {
     "path": "the path of the request, without its query",
     "request_id": "the id of the request, as X-Request-Id has it",
     "scheme": "http or https",
+    SERVER: "the id of the server that answered, or of the node that took the request over; in responses alone",
     "tls_cipher": "such as TLS_AES_128_GCM_SHA256; empty without TLS",
     "tls_version": "such as TLSv1.3; empty without TLS",
     "uri": "the path of the request with its query",
@@ -54,6 +56,14 @@ def header_text(value: object) -> str:
     if "{" in _VARIABLE.sub("", value) or "}" in _VARIABLE.sub("", value):
         raise GrammarError("variable", "Close each brace: a variable is written as {host}.")
     return value
+
+
+def request_text(value: object) -> str:
+    """The same for a header of requests, which know no server yet. Raises GrammarError."""
+    text = header_text(value)
+    if any(each.name == SERVER for each in variables(text)):
+        raise GrammarError("variable", "Use {server} in headers of responses only; no server is chosen before.")
+    return text
 
 
 def _is_variable(name: str) -> bool:

@@ -41,7 +41,7 @@ CASES = {
             set=(("X-Uri", "{uri}"), ("X-Moved", "{header:X-Old}/{header:X-None}"), ("X-Forwarded-Ssl", "on")),
             remove=("X-Old",),
         ),
-        response_headers=ResponseHeaders(set=(("X-Asked", "{uri} {header:X-Old}"),)),
+        response_headers=ResponseHeaders(set=(("X-Asked", "{uri} {header:X-Old}"), ("X-Server", "by {server}"))),
         rewrite=Rewrite(path="/all"),
     ),
     "cors": Rules(
@@ -116,6 +116,7 @@ def test_values_come_from_the_request_as_it_was_before_anything_changed_it(proxy
     assert [got(answer, name) for name in ("x-uri", "x-moved", "x-old")] == [["/a?b=c"], ["1, 2/"], None]
     assert got(answer, "x-forwarded-ssl") == ["on"]
     assert answer.headers["x-asked"] == "/a?b=c 1, 2"
+    assert answer.headers["x-server"] == "by srv-1"
     assert got(ask(proxy, "told", path="/a"), "x-uri") == ["/a"]
 
 

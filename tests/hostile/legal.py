@@ -272,10 +272,15 @@ def header_name(value: Any) -> bool:
 def header_text(value: Any) -> bool:
     """What a policy may write as a header: RFC 9110's visible characters and spaces, braces around variables only."""
     variables = (
-        r"\{(client_address|host|method|path|request_id|scheme|tls_cipher|tls_version|uri"
+        r"\{(client_address|host|method|path|request_id|scheme|server|tls_cipher|tls_version|uri"
         r"|header:[A-Za-z]([A-Za-z0-9-]{0,62}[A-Za-z0-9])?)\}"
     )
     return text(768, r"[!-~]([ -~]*[!-~])?")(value) and not re.search(r"[{}]", re.sub(variables, "", value))
+
+
+def request_text(value: Any) -> bool:
+    """No server is chosen while the headers of a request are written."""
+    return header_text(value) and "{server}" not in value
 
 
 def header_value(value: Any) -> bool:

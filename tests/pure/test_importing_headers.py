@@ -221,6 +221,19 @@ def test_headers_of_what_the_server_says_are_said(condition: str, block: str, sa
     assert verdict_of(found, line)[0] is Verdict.MAPPED
 
 
+@pytest.mark.parametrize("fetch", ["%s", "%[srv_name]"])
+def test_clients_are_told_the_server_by_the_id_it_has_here(fetch: str) -> None:
+    line = f"http-response set-header X-Server {fetch}"
+    found = frontend(line, "default_backend a")
+    assert rules(found) == {"response_headers": {"set": {"X-Server": "{server}"}}}
+    assert verdict_of(found, line) == (Verdict.DIFFERENT, "Clients are told the id that the server has here.")
+
+
+def test_no_server_is_known_while_a_request_is_changed() -> None:
+    line = "http-request set-header X-Server %[srv_name]"
+    assert verdict_of(frontend(line, "default_backend a"), line)[0] is Verdict.NOT_POSSIBLE
+
+
 def test_a_whole_content_type_is_a_beginning_here_and_that_is_said() -> None:
     line = "http-response add-header X-Kind page if { res.hdr(Content-Type) text/html }"
     found = frontend(line, "default_backend a")

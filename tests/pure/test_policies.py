@@ -50,6 +50,12 @@ def test_a_policy_writes_no_header_by_which_servers_know_the_client(name: str) -
     assert header_text.request_header(f"A-{name}") == f"A-{name}"
 
 
+def test_only_responses_know_which_server_answered() -> None:
+    assert header_text.header_text("by {server}") == "by {server}"
+    with pytest.raises(GrammarError):
+        header_text.request_text("by {server}")
+
+
 def test_every_origin_together_with_cookies_is_refused() -> None:
     sent = {"origins": ["*"], "credentials": True}
     assert [error.pointer for error in Cors.together(sent)] == ["/credentials"]

@@ -57,7 +57,9 @@ def _error(ask: Callable[[object], object], value: object) -> tuple[str, str] | 
 
 
 def _asked(rules: Rules) -> Iterator[Asked]:
-    yield from _of_headers("request_headers", rules.request_headers, header_text.request_header)
+    yield from _of_headers(
+        "request_headers", rules.request_headers, header_text.request_header, header_text.request_text
+    )
     yield from _of_headers("response_headers", rules.response_headers, header_text.response_header)
     yield from _of_headers("typed_headers", rules.typed_headers, header_text.response_header)
     if rules.security_headers:
@@ -158,12 +160,17 @@ def _of_split(split: Split | None) -> Iterator[Asked]:
     yield "split.same_site", cookies.same_site, split.same_site
 
 
-def _of_headers(block: str, changes: HeaderChanges | None, name: Callable[[object], str]) -> Iterator[Asked]:
+def _of_headers(
+    block: str,
+    changes: HeaderChanges | None,
+    name: Callable[[object], str],
+    text: Callable[[object], str] = header_text.header_text,
+) -> Iterator[Asked]:
     if changes is None:
         return
     for header, value in (pair for _, pairs in changes.written for pair in pairs):
         yield block, name, header
-        yield block, header_text.header_text, value
+        yield block, text, value
     for header in changes.remove or ():
         yield block, name, header
     for media_type in (changes.types or ()) if isinstance(changes, TypedHeaders) else ():

@@ -59,9 +59,9 @@ REFERRERS = {
 }
 
 
-def _headers(name: Callable[[object], str]) -> Grammar:
+def _headers(name: Callable[[object], str], written: Callable[[object], str] = header_text.header_text) -> Grammar:
     def read(value: object) -> Pairs:
-        found = read_pairs(value, name, header_text.header_text)
+        found = read_pairs(value, name, written)
         if len(found) > MOST_HEADERS:
             raise GrammarError("too_many", f"Use at most {MOST_HEADERS} headers.")
         seen: dict[str, str] = {}
@@ -87,10 +87,12 @@ def _choice(labels: dict[str, str]) -> Grammar:
     return Grammar(read, {"type": "string", "enum": list(labels)}, labels=labels)
 
 
-_VARIABLES = ", ".join(f"{{{name}}}" for name in header_text.VARIABLES)
-REPLACED = f"Headers with their new values, which may hold {_VARIABLES}."
+_VARIABLES = [f"{{{name}}}" for name in header_text.VARIABLES]
+REPLACED = f"Headers with their new values, which may hold {', '.join(_VARIABLES)}."
+SENT = REPLACED.replace(f" {{{header_text.SERVER}}},", "")
 REQUEST_HEADER = text(header_text.request_header, "the name of a header", 64, HEADER)
 RESPONSE_HEADER = text(header_text.response_header, "the name of a header", 64, HEADER)
+RequestPairs = Annotated[Pairs, _headers(header_text.request_header, header_text.request_text)]
 ResponsePairs = Annotated[Pairs, _headers(header_text.response_header)]
 RemovedFromResponses = Annotated[
     tuple[Annotated[str, RESPONSE_HEADER], ...] | None,
@@ -107,11 +109,11 @@ class RequestHeaders(model.HeaderChanges, Shape):
     sparse: ClassVar = True
 
     set: Annotated[
-        Annotated[Pairs, _headers(header_text.request_header)] | None,
-        About(REPLACED, "Set"),
+        RequestPairs | None,
+        About(SENT, "Set"),
     ] = None
     add: Annotated[
-        Annotated[Pairs, _headers(header_text.request_header)] | None,
+        RequestPairs | None,
         About("Headers added to the request.", "Add"),
     ] = None
     remove: Annotated[

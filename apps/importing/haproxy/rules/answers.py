@@ -15,6 +15,7 @@ from apps.importing.logic.decisions import Effect, change
 from apps.importing.logic.formulas import And, Atom, Formula, Not, Or, all_of
 
 OF_BEGINNING = "different:Responses whose Content-Type begins with the type have it, and no others."
+SERVERS_ID = "different:Clients are told the id that the server has here."
 _PREFIX = re.compile(r"(\^?)(.*?)\(\.\*\)\$?")
 _HEADER = re.compile(r"\^?([A-Za-z0-9-]+):?(?:\\?\s)*(.*)", re.DOTALL)
 
@@ -92,7 +93,8 @@ def response_header(name: str, value: str, operation: str) -> Read:
     text = as_header_text(value.strip(), of_response=True)
     if text is None:
         return [], f"The value of {name} is made of what header texts have no variable for."
-    return [change("response_headers", operation, (name, text))], ""
+    said = SERVERS_ID if "{server}" in text else ""
+    return [change("response_headers", operation, (name, text))], said
 
 
 def rewritten(name: str, expression: str, text: str) -> Read | None:

@@ -6,7 +6,7 @@ import re
 from functools import partial
 
 from apps.compiler.grammar import GrammarError
-from apps.compiler.header_text import header_text, of_request
+from apps.compiler.header_text import header_text, of_request, request_text
 from apps.importing.haproxy.criteria.samples import parse_sample
 from apps.importing.logic.targets import HOST, PATH, QUERY, Target
 
@@ -18,6 +18,7 @@ _VARIABLES = {
     **dict.fromkeys(("path", "%HP"), "path"),
     **dict.fromkeys(("capture.req.uri", "url", "pathq", "%HU", "%HPO"), "uri"),
     **dict.fromkeys(("unique-id", "%ID", "uuid()", "uuid", "rand", "uuid(4)"), "request_id"),
+    **dict.fromkeys(("srv_name", "%s"), "server"),
     **dict.fromkeys(("ssl_fc_protocol", "%sslv"), "tls_version"),
     **dict.fromkeys(("ssl_fc_cipher", "%sslc"), "tls_cipher"),
 }
@@ -35,7 +36,7 @@ def as_header_text(text: str, *, of_response: bool = False) -> str | None:
     if "\0" in found:
         return None
     try:
-        return header_text(found)
+        return header_text(found) if of_response else request_text(found)
     except GrammarError:
         return None
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from apps.compiler.grammars.rewriting import CACHING
-from apps.compiler.header_text import HEADER, Variable, is_format, parts, variables
+from apps.compiler.header_text import HEADER, SERVER, Variable, is_format, parts, variables
 from apps.compiler.model.policy import HeaderChanges, SecurityHeaders, TypedHeaders
 from apps.compiler.model.shared import Listener, Protocol
 from apps.compiler.targets.haproxy.policies.lookup import SAID, Lookup
@@ -23,6 +23,7 @@ _FETCHES = {
     "method": "%[method]",
     "path": "%[var(txn.path)]",
     "request_id": "%[unique-id]",
+    SERVER: "%[srv_name]",
     "tls_cipher": "%[ssl_fc_cipher]",
     "tls_version": "%[ssl_fc_protocol]",
     "uri": "%[var(txn.uri)]",
@@ -65,7 +66,7 @@ def add_typed(section: Section, listener: Listener, lookup: Lookup, blocks: Mapp
         for action, pairs in said.written:
             for name, value in pairs:
                 header = Opaque(written(value, listener))
-                section.add("http-after-response", f"{action}-header", Value(name), header, *holds)
+                section.add("http-after-response", f"{action}-header", Value(name), header, *holds, *_answered(value))
 
 
 def _add(section: Section, rule: str, listener: Listener, lookup: Lookup, blocks: Blocks) -> None:
@@ -83,14 +84,18 @@ def _add(section: Section, rule: str, listener: Listener, lookup: Lookup, blocks
         for code, (header, value) in said:
             if is_format(value):
                 written_value = Opaque(written(value, listener))
-                section.add(
-                    rule, verb, Value(header), written_value, "if", *lookup.holds(code), *_given(action, header)
-                )
+                given = (*_given(action, header), *_answered(value))
+                section.add(rule, verb, Value(header), written_value, "if", *lookup.holds(code), *given)
 
 
 def _given(action: str, name: str) -> tuple[Argument, ...]:
     """What else must hold: that servers have not said it."""
     return ("!", "{", Call(("res.hdr(", Value(name), ")")), "-m", "found", "}") if action == "absent" else ()
+
+
+def _answered(value: str) -> tuple[Argument, ...]:
+    """That a server answered, where the value says which one."""
+    return ("{", "srv_name", "-m", "found", "}") if any(each.name == SERVER for each in variables(value)) else ()
 
 
 def _keep(section: Section, lookup: Lookup, blocks: Blocks) -> None:
