@@ -23,6 +23,8 @@ DECIDES = frozenset(
     }
 )
 REFUSES = frozenset({"deny", "redirect", "return", "auth", "tarpit", "reject", "silent-drop", "use-service", "allow"})
+# They may leave no path, which servers and HAProxy refuse.
+REWRITES = frozenset({"set-path", "replace-path", "set-pathq", "replace-pathq", "set-uri", "replace-uri"})
 CHANGES = {
     "location": ("redirect", "rspirep", "rsprep", "location", "frontend", "listen"),
     "path of the server": ("path", "uri", "query", "reqrep", "reqirep", "frontend", "listen"),
@@ -96,7 +98,7 @@ def _says(line: Line, name: str) -> bool:
     """Whether the line is one that makes this difference."""
     words = [word.lower() for word in line.words]
     if name in ("status", "pool"):
-        return words[0] in DECIDES or (len(words) > 1 and words[1].partition("(")[0] in REFUSES)
+        return words[0] in DECIDES or (len(words) > 1 and words[1].partition("(")[0] in REFUSES | REWRITES)
     if name in CHANGES:
         return any(each in word for word in words[:3] for each in CHANGES[name])
     header = name.rpartition(" ")[2]
