@@ -49,6 +49,8 @@ REDIRECT_CODES = frozenset({301, 302, 303, 307, 308})
 _LABEL = r"(?!-)[a-z0-9-]{1,63}(?<!-)"
 _HOSTNAME = re.compile(rf"(?:{_LABEL}\.)+(?=[a-z0-9-]*[a-z]){_LABEL}")
 _SERVER_NAME = re.compile(rf"(?:{_LABEL}\.)*(?=[a-z0-9-]*[a-z])(?!0x){_LABEL}")
+# Containers have names such as `shop_api_1`, which resolvers and HAProxy take.
+_SERVER_ADDRESS = re.compile(_SERVER_NAME.pattern.replace("[a-z0-9-]", "[a-z0-9_-]"))
 _LOOKS_NUMERIC = re.compile(r"[0-9.]+|(?:0[xX][0-9a-fA-F]*|[0-9]+)(?:\.(?:0[xX][0-9a-fA-F]*|[0-9]+))*|.*:.*")
 _PATH = re.compile(
     r"/(?:[A-Za-z0-9._~+=:@&!-]|%20|%[89A-F][0-9A-F])*(?:/(?:[A-Za-z0-9._~+=:@&!-]|%20|%[89A-F][0-9A-F])+)*/?"
@@ -362,7 +364,7 @@ def server_address(
         address = _literal(text)
         reason = refusal_of_address(address, local_development=local_development)
         reason = reason or refusal_of_private(address, private)
-    elif _SERVER_NAME.fullmatch(text):
+    elif _SERVER_ADDRESS.fullmatch(text):
         reason = refusal_of_name(text, local_development=local_development)
     else:
         raise GrammarError(

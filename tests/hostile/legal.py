@@ -117,12 +117,12 @@ def is_literal(value: Any) -> bool:
 
 
 def server_address(value: Any) -> bool:
-    """A canonical address that is no metadata service, no multicast and hides nothing, or a plain lower-case name."""
+    """A canonical address that is no metadata service, no multicast and hides nothing, or the name of a container."""
     if not isinstance(value, str):
         return False
     if is_literal(value):
         return _may_serve(ipaddress.ip_address(value))
-    return server_host(value) and not value.startswith(("metadata", "instance-data"))
+    return server_host(value.replace("_", "x")) and not value.startswith(("metadata", "instance-data"))
 
 
 def _may_serve(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:

@@ -143,7 +143,7 @@ def test_ordinary_paths_pass(value: str) -> None:
         "64:ff9b::a9fe:a9fe", "2002:7f00:1::", "2001:0:7f00:1::", "0.0.0.0", "::", "169.254.169.254", "fe80::1",
         "fe80::1%eth0", "fd00:ec2::254", "100.100.100.200", "metadata.google.internal", "224.0.0.1", "ff02::1",
         "255.255.255.255", "10.0.0.1:80", "10.0.0.1/8", "010.0.0.1", "2001:DB8::1", "2001:0db8::1", "[2001:db8::1]",
-        "localhost6", "localhost4.localdomain4", "broadcasthost", "metadata.azure.internal",
+        "shop_1.2_3", "Shop_api", "localhost6", "localhost4.localdomain4", "broadcasthost", "metadata.azure.internal",
     ],
 )  # fmt: skip
 def test_an_address_that_reaches_this_machine_or_hides_another_is_refused(value: str) -> None:
@@ -152,7 +152,7 @@ def test_an_address_that_reaches_this_machine_or_hides_another_is_refused(value:
 
 
 @pytest.mark.parametrize(
-    "value", ["10.0.0.1", "192.168.1.1", "203.0.113.7", "2001:db8::1", "app", "app.internal.example"]
+    "value", ["10.0.0.1", "192.168.1.1", "203.0.113.7", "2001:db8::1", "app", "app.internal.example", "shop_api_1"]
 )
 def test_private_and_public_addresses_and_names_may_be_servers(value: str) -> None:
     assert grammar.server_address(value) == value

@@ -42,6 +42,19 @@ def test_what_servers_or_their_checks_do_otherwise_is_said(server: str, why: str
     assert (verdict is Verdict.MAPPED) == (why == "")
 
 
+def test_a_server_has_the_name_of_its_container() -> None:
+    found = pool("server s shop_api_1:8080")
+    assert backend_of(found)["servers"][0]["address"] == "shop_api_1"
+    assert not found.needs
+
+
+@pytest.mark.parametrize(("written", "is_meant"), [("0.0.0.0:80", "127.0.0.1"), (":::80", "::1")])
+def test_a_server_at_no_address_is_one_of_the_machine_itself(written: str, is_meant: str) -> None:
+    found = pool(f"server s {written}")
+    assert backend_of(found)["servers"][0]["address"] == is_meant
+    assert found.needs == (f"Where the server {written} is (--map-servers {written}=HOST:PORT).",)
+
+
 def test_servers_that_are_reached_otherwise_than_the_first_are_said() -> None:
     second = "server b 10.0.0.2:443 ssl verify none send-proxy-v2"
     found = pool("server a 10.0.0.1:443 ssl verify required ca-file /ca.pem send-proxy-v2", second)

@@ -80,7 +80,11 @@ def _allowed(context: general.Context, line: Line, text: str, found: Endpoint) -
 
 
 def _canonical(address: str) -> str:
+    """An address in one spelling; who connects to 0.0.0.0 reaches the machine itself."""
     try:
-        return str(ipaddress.ip_address(address))
+        found = ipaddress.ip_address(address)
     except ValueError:
         return address
+    if found.is_unspecified:
+        return "127.0.0.1" if found.version == 4 else "::1"
+    return str(found)
