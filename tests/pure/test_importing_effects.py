@@ -116,11 +116,19 @@ def test_versions_of_tls_that_are_others_are_said(option: str, why: str) -> None
         (" except 10.0.0.0/8", Verdict.DIFFERENT),
         (" if-none", Verdict.DIFFERENT),
         (" header X-Client-IP", Verdict.DIFFERENT),
+        (" header X_Client", Verdict.DIFFERENT),
+        (" header X-Real-IP", Verdict.MAPPED),
     ],
 )
 def test_for_whom_x_forwarded_for_does_not_hold_is_said(option: str, verdict: Verdict) -> None:
     found = frontend(f"option forwardfor{option}", "default_backend a")
     assert verdict_of(found, f"option forwardfor{option}")[0] is verdict
+
+
+@pytest.mark.parametrize(("name", "said"), [("X-Client-IP", {"X-Client-IP": "{client_address}"}), ("X_Client", {})])
+def test_servers_get_the_client_under_the_name_that_they_know(name: str, said: dict[str, str]) -> None:
+    found = frontend(f"option forwardfor header {name}", "default_backend a")
+    assert rules_of(found, route_to(found, "a")).get("request_headers", {}).get("set", {}) == said
 
 
 def test_an_id_that_servers_get_is_sent_under_its_name() -> None:

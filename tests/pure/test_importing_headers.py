@@ -128,6 +128,27 @@ def test_what_a_frontend_captures_of_a_request_is_known_while_it_is_answered(
     assert (verdict_of(found, line)[0] is Verdict.NOT_POSSIBLE) is (said is None)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        r"http-request replace-header Host ([^:]+) \1",
+        r"http-request replace-header Host ^(.*):[0-9]+$ \1",
+        r"http-request replace-header Host ^([^:]*)(:.*)?$ \1",
+        "http-request set-header Host %[req.hdr(host),field(1,:)]",
+        "http-request set-header Host %[hdr(Host),lower,host_only]",
+    ],
+)
+def test_a_host_without_its_port_has_it_here_and_that_is_said(line: str) -> None:
+    verdict, why = verdict_of(frontend(line, "default_backend a"), line)
+    assert (verdict, "with a port" in why) == (Verdict.DIFFERENT, True)
+
+
+@pytest.mark.parametrize("expression", [r"^(.*)-old$", r"(www)\.(.*)"])
+def test_a_host_that_is_cut_otherwise_has_no_place(expression: str) -> None:
+    line = rf"http-request replace-header Host {expression} \1"
+    assert verdict_of(frontend(line, "default_backend a"), line)[0] is Verdict.NOT_POSSIBLE
+
+
 def test_servers_get_the_host_that_was_captured() -> None:
     line = "http-request set-header Host %[capture.req.hdr(0)]"
     found = frontend(

@@ -16,7 +16,7 @@ from apps.importing.haproxy.text.keywords import close, fact_of
 from apps.importing.haproxy.text.sections import Configuration, Section, mark_unused_defaults
 from apps.importing.haproxy.traffic.context import Context, context_of
 from apps.importing.haproxy.traffic.frontends import Frontends, Made
-from apps.importing.haproxy.traffic.ignored import becomes_http, mark_ignored, without_requests
+from apps.importing.haproxy.traffic.ignored import becomes_http, mark_ignored, mark_passed, without_requests
 from apps.importing.haproxy.traffic.passing import mark_scripts, mark_what_nodes_do
 from apps.importing.naming import shared_rules
 from apps.importing.options import ImportOptions
@@ -58,6 +58,7 @@ def read_haproxy(text: str, files: Mapping[str, str], options: ImportOptions) ->
     pools = _pools(context, made)
     mark_what_nodes_do(context)
     mark_scripts(context)
+    mark_passed(context, made.passed.keys() - made.pools.keys())
     proxies = configuration.of_kind("frontend", "backend", "listen")
     http = frozenset(each.header.number for each in proxies if protocol_of(each) == "http" or each.name in made.asked)
     mark_ignored(context, http, made.pools.keys())

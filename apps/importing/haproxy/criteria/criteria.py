@@ -54,6 +54,7 @@ AS_A_WHOLE = "The header is compared as a whole, and not each of its parts betwe
 OF_CLIENT = "The address of the client is asked, as its listener knows it (client_address), and not each of the header."
 OF_HOST = "The host of the request is asked, and not the name of its TLS connection."
 UNDERSCORED = "A request with an underscore in the name of a header is answered 403, so no request has this one."
+VERSIONS = "Versions of HTTP are not told apart; every request is taken for one of HTTP/1.1."
 NOT_DECODED = "It is compared as clients write it, so what is encoded is not found; let the servers ask it as well."
 _STATE = {
     *("nbsrv", "srv_is_up", "srv_conn", "be_conn", "fe_conn", "connslots", "avg_queue", "queue", "be_sess_rate"),
@@ -387,6 +388,10 @@ class Criteria(Questions):
         atom = self.atoms.get("scheme", "https")
         return negated(atom) if is_no else atom
 
+    def _of_version(self, asked: Asked) -> Formula:
+        another = self.atoms.get("never", name="version", why=VERSIONS)
+        return negated(another) if "1.1" in asked.values else another
+
     def _of_beginning(self, kind: str) -> Formula:
         """Whether a connection begins so; where requests are read, it is one of HTTP."""
         if self.reads_requests:
@@ -443,6 +448,7 @@ _READERS: dict[str, Callable[[Criteria, Asked], Formula]] = {
     "src": Criteria._of_source,
     "hdr_ip": Criteria._of_source,
     "req.hdr_ip": Criteria._of_source,
+    **dict.fromkeys(("req.ver", "req_ver"), Criteria._of_version),
     "ssl_fc": Criteria._of_scheme,
     "ssl_fc_used": Criteria._of_scheme,
     "dst_port": Criteria._of_port,

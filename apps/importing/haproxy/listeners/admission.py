@@ -11,8 +11,8 @@ from apps.definitions.shapes.traffic.client_limit import MOST_EXEMPT
 from apps.importing.context import say_unknown
 from apps.importing.haproxy.criteria.conditions import Conditions
 from apps.importing.haproxy.criteria.networks import Networks, asks_networks_alone, behind_mask
-from apps.importing.haproxy.rules.limits import limit_of, table_of
-from apps.importing.haproxy.rules.programs import action_of
+from apps.importing.haproxy.rules.limits import BANNED, COUNTERS, limit_of, table_of
+from apps.importing.haproxy.rules.programs import PASSING, action_of
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.traffic.context import Context
 from apps.importing.logic.certainty import answered, asks, refusing
@@ -54,7 +54,7 @@ class Admission:
         for line in section.each("tcp-request"):
             self._request(line)
         for line in section.each("tcp-response"):
-            if action_of(line)[0] in ("inspect-delay", "accept", "set-var"):
+            if action_of(line)[0] in PASSING:
                 context.ledger.mapped(line)
 
     def listener(self) -> dict[str, Any]:
@@ -79,6 +79,8 @@ class Admission:
                 self._unless[phase].append(negated(formula))
         elif action in ("reject", "silent-drop"):
             self._refuse(line, phase, all_of([*self._unless[phase], formula]))
+        elif action.startswith(COUNTERS):
+            self.context.ledger.differs(line, BANNED)
         elif action == "set-src" and (found := _MASK.fullmatch("".join(words))) and formula is True:
             self._bits = min(int(found[1]), self._bits)
             self.context.ledger.differs(line, MASKED)

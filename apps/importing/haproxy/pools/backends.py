@@ -85,14 +85,14 @@ def protocol_of(section: Section) -> str:
 
 
 def _balance(context: Context, section: Section) -> str:
+    for each in (section.last("hash-type"), section.last("hash-balance-factor")):
+        if each is not None:
+            context.ledger.differs(each, "The hash is HAProxy's usual one.")
     line = section.last("balance")
     if line is None or len(line.words) < 2:
         return "roundrobin"
     algorithm = line.words[1].partition("(")[0]
     context.ledger.mapped(line)
-    for each in (section.last("hash-type"), section.last("hash-balance-factor")):
-        if each is not None:
-            context.ledger.differs(each, "The hash is HAProxy's usual one.")
     if algorithm == "first":
         context.ledger.differs(line, "The server with the fewest connections is chosen (leastconn).")
         return "leastconn"

@@ -9,12 +9,13 @@ from apps.compiler.grammar import GrammarError
 from apps.compiler.grammars import rewriting
 from apps.importing.haproxy.rules.formats import as_header_text
 from apps.importing.haproxy.rules.old_words import removed_by
-from apps.importing.haproxy.rules.requests import COLON, KEPT_OPEN, NO_NAME, WHOLE, Read, is_no_name
+from apps.importing.haproxy.rules.requests import AT_ONCE, COLON, KEPT_OPEN, NO_NAME, WHOLE, Read, is_no_name
 from apps.importing.logic.certainty import asks
 from apps.importing.logic.decisions import Effect, change
 from apps.importing.logic.formulas import And, Atom, Formula, Not, Or, all_of
 
 OF_BEGINNING = "different:Responses whose Content-Type begins with the type have it, and no others."
+WAITING = {"allow": "", "pause": AT_ONCE, "wait-for-body": "different:Responses are passed on as they come."}
 SERVERS_ID = "different:Clients are told the id that the server has here."
 _PREFIX = re.compile(r"(\^?)(.*?)\(\.\*\)\$?")
 _HEADER = re.compile(r"\^?([A-Za-z0-9-]+):?(?:\\?\s)*(.*)", re.DOTALL)
@@ -66,8 +67,8 @@ def read_response(action: str, words: tuple[str, ...]) -> Read | None:
         return response_header(words[0], " ".join(words[1:]), action.partition("-")[0])
     if action == "del-header" and words:
         return _removed(words)
-    if action == "allow":
-        return [], ""
+    if action in WAITING:
+        return [], WAITING[action]
     if action == "replace-header" and len(words) > 2 and (found := rewritten(words[0], words[1], " ".join(words[2:]))):
         return found
     if action == "replace-header" and len(words) > 2 and words[1] in WHOLE:
@@ -125,7 +126,7 @@ def _replaced(name: str, text: str) -> Read | None:
 
 
 def _removed(words: tuple[str, ...]) -> Read:
-    if "-m" in words[1:]:
+    if "-m" in words[1:] and "str" not in words[1:]:
         return [], "Headers are removed by their whole name; list them."
     if is_no_name(words[0]):
         return [], NO_NAME

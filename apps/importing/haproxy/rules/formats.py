@@ -13,15 +13,16 @@ from apps.importing.logic.targets import HOST, PATH, QUERY, Target
 _PART = re.compile(r"%(?:\{[^}]*\})?(?:\[((?:[^\[\]]|\[[^\]]*\])*)\]|([A-Za-z]{1,3})|(%))")
 _VARIABLES = {
     **dict.fromkeys(("src", "%ci", "var(txn.src)", "src,ipmask(32)"), "client_address"),
-    **dict.fromkeys(("req.hdr(host)", "hdr(host)", "req.fhdr(host)", "hdr(Host)", "req.hdr(Host)"), "host"),
     **dict.fromkeys(("method", "%HM", "capture.req.method"), "method"),
     **dict.fromkeys(("path", "%HP"), "path"),
     **dict.fromkeys(("capture.req.uri", "url", "pathq", "%HU", "%HPO"), "uri"),
     **dict.fromkeys(("unique-id", "%ID", "uuid()", "uuid", "rand", "uuid(4)"), "request_id"),
     **dict.fromkeys(("srv_name", "%s"), "server"),
+    "ssl_fc,iif(https,http)": "scheme",
     **dict.fromkeys(("ssl_fc_protocol", "%sslv"), "tls_version"),
     **dict.fromkeys(("ssl_fc_cipher", "%sslc"), "tls_cipher"),
 }
+_HOST = re.compile(r"(?:req\.)?f?hdr\([Hh]ost\)(?:,lower|,host_only|,field\(1,:\))*")
 _HEADER = re.compile(r"((?:req\.)?f?|capture\.req\.)hdr\(([A-Za-z](?:[A-Za-z0-9-]{0,62}[A-Za-z0-9])?)\)")
 _URI = ("capture.req.uri", "url", "pathq", "uri")
 _LOCATION = re.compile(r"(?:(https?)://([^/\x03?:]*)(?::([0-9]+))?)?([^?\x04]*)(\x04?)(?:\?(.*))?", re.DOTALL)
@@ -47,7 +48,7 @@ def _variable(of_response: bool, found: re.Match[str]) -> str:
     expression = found[1] if found[1] is not None else f"%{found[2]}"
     if expression.startswith("str(") and expression.endswith(")"):
         return expression[4:-1]
-    name = _VARIABLES.get(expression.strip())
+    name = "host" if _HOST.fullmatch(expression.strip()) else _VARIABLES.get(expression.strip())
     header = _HEADER.fullmatch(expression.strip())
     if name is None and header is not None and (header[1] == "capture.req." or not of_response):
         name = of_request(header[2])

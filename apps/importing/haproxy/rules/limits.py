@@ -18,6 +18,8 @@ _FIELDS = {
     "bytes_out_rate": "bytes_out",
     "bytes_in_rate": "bytes_in",
 }
+COUNTERS = ("sc-inc-gpc", "sc-set-gpt", "sc-add-gpc")
+BANNED = "Clients are banned by a client limit (ban_after), not by counters."
 _MINUTE, _SECOND = 60_000, 1000
 
 

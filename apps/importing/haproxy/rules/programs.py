@@ -14,10 +14,11 @@ from apps.importing.haproxy.criteria.conditions import Conditions
 from apps.importing.haproxy.criteria.networks import Networks, asks_networks_alone
 from apps.importing.haproxy.rules.answers import by_answer, read_old, read_response
 from apps.importing.haproxy.rules.choosing import Choices
+from apps.importing.haproxy.rules.limits import BANNED, COUNTERS
 from apps.importing.haproxy.rules.mapped import by_map
 from apps.importing.haproxy.rules.moved import Moved
 from apps.importing.haproxy.rules.old_words import KEYWORDS, header_of, host_asked, read_old_request
-from apps.importing.haproxy.rules.requests import Read, has_own_text, read_request, told
+from apps.importing.haproxy.rules.requests import Read, has_own_text, names_client, read_request, told
 from apps.importing.haproxy.rules.soft import OWN_TEXT, Soft
 from apps.importing.haproxy.rules.variables import filled
 from apps.importing.haproxy.text.keywords import answers_challenges, fact_of
@@ -36,7 +37,6 @@ CHALLENGES = (
     "Nodes answer the challenges (HTTP-01) of certificates that Spillway orders; another client gets what rules say."
 )
 OTHER_TYPES = "A route has headers of its own for one list of media types, and a line above has another one."
-COUNTERS = ("sc-inc-gpc", "sc-set-gpt", "sc-add-gpc")
 
 
 @dataclass(slots=True)
@@ -63,6 +63,7 @@ class Reader:
             elif line.keyword in KEYWORDS - {"block"}:
                 self._old(line)
         self._identified()
+        self._client()
         for line in self.section.each("redirect"):
             words, formula = self.conditions.of(line.words[1:])
             self._redirect(line, formula, words, phase=1)
@@ -82,6 +83,12 @@ class Reader:
         self._admit(line, True, read_request("set-header", (line.words[1], "%[unique-id]")))
         self.context.ledger.differs(line, "The ID is made by the node, in a form of its own.")
 
+    def _client(self) -> None:
+        """`option forwardfor header`: servers get the address of the client under this name as well."""
+        line = self.section.last("option", "forwardfor")
+        if line is not None and (read := names_client(line.words))[0]:
+            self._admit(line, True, read)
+
     def _connections(self) -> dict[str, list[str]]:
         """`tcp-request` rules of an http proxy; `accept` ends them alone. What networks decide is the listener's."""
         passed: list[Formula] = []
@@ -89,7 +96,7 @@ class Reader:
         for line in self.section.each("tcp-request"):
             action, words = action_of(line)
             words, formula = self.conditions.of(words)
-            if action in ("inspect-delay", "expect-proxy"):
+            if action in ("inspect-delay", "expect-proxy") or action.startswith("set-var"):
                 self.context.ledger.mapped(line)
             elif action == "accept":
                 self.context.ledger.mapped(line)
@@ -103,8 +110,8 @@ class Reader:
                 self._admit(line, all_of([*passed, formula]), read_request("silent-drop", words))
             elif action.startswith("track-sc"):
                 self.soft.track(line, action, words, formula)
-            elif action.startswith("set-var"):
-                self.context.ledger.mapped(line)
+            elif action.startswith(COUNTERS):
+                self.context.ledger.differs(line, BANNED)
         return networks.access()
 
     def _passing(self, line: Line, formula: Formula) -> Formula:
@@ -131,7 +138,7 @@ class Reader:
         elif action.startswith(("set-var", "unset-var")):
             self.context.ledger.mapped(line)
         elif action.startswith(COUNTERS):
-            self.context.ledger.differs(line, "Clients are banned by a client limit (ban_after), not by counters.")
+            self.context.ledger.differs(line, BANNED)
         elif action == "auth":
             self._rule(line, self.soft.authentication(line, words, formula))
         elif action == "redirect":
@@ -255,6 +262,9 @@ class Reader:
         return effects
 
     def _responses(self) -> None:
+        for line in self.section.each("tcp-response"):
+            if action_of(line)[0] in PASSING:
+                self.context.ledger.mapped(line)
         answering = Conditions(self.section, self.context.questions, self.context.ledger, of_responses=True)
         for keyword, phase in (("http-response", 0), ("http-after-response", 1)):
             for line in self.section.each(keyword):
@@ -268,6 +278,8 @@ class Reader:
                 self._answer(line, formula, read_old(line.keyword, words), 0)
             elif line.keyword == "http-response" and line.words[1:2] and line.words[1].startswith(("set-var", "track")):
                 self.context.ledger.mapped(line)
+            elif line.keyword == "http-response" and line.words[1:2] and line.words[1].startswith(COUNTERS):
+                self.context.ledger.differs(line, BANNED)
         self.conditions.used |= answering.used
 
     def _answer(self, line: Line, formula: Formula, read: Read | None, phase: int) -> None:
@@ -292,6 +304,10 @@ class Reader:
 def _refuses(effect: Effect) -> bool:
     status = effect.data[0] if effect.kind == "fixed" else 0
     return isinstance(status, int) and status >= 400
+
+
+# What of tcp-response closes no connection.
+PASSING = ("inspect-delay", "accept", "set-var")
 
 
 def action_of(line: Line) -> tuple[str, tuple[str, ...]]:

@@ -25,6 +25,7 @@ FIXED = {"x-forwarded-proto": "https?", "x-forwarded-port": "[0-9]{1,5}"}
 ANSWERS = frozenset({"string", "lf-string", "file", "lf-file", "errorfile", "errorfiles", "hdr"})
 # Expressions that take the whole value, whatever it is.
 WHOLE = frozenset({".*", "^.*$", "(.*)", "^.*", "^(.*)$", "^(.*)", "(.*)$", ".*$", ".+", "(.+)", "^.+$", "^(.+)$"})
+AT_ONCE = "different:Nobody is made to wait."
 EACH = "different:The header is set in every request, whether the client sent it or not."
 KEPT_OPEN = "different:Nodes say themselves which connections stay open."
 NO_NAME = "dead:No header has such a name."
@@ -32,7 +33,9 @@ IN_ORDER = "different:Requests that wait for a server are served in the order in
 # `hdr` is what follows the last comma; the host has none.
 LAST_PART = re.compile(r"\[(?:req\.)?hdr\((?!host\b)", re.IGNORECASE)
 CIPHERS = "different:Nodes prefer the ciphers of their TLS preset, so clients may agree on another one."
+_CUTS_PORT = re.compile(r"\^?\((?:\[\^:\][+*]\)(?:\$|\(?:.*)?|\.[+*]\??\)\(?:.*)")
 COMMAS = "different:The whole value of the other header is written; HAProxy takes what follows its last comma."
+WITH_PORT = "different:Servers get the host as clients write it, with a port that stands behind it."
 COLON = "different:The name of a header has no colon; HAProxy sends two."
 
 
@@ -132,6 +135,16 @@ def _set_header(words: tuple[str, ...], operation: str = "set") -> Read:
     return [change("request_headers", operation, (name, text))], said
 
 
+def names_client(words: tuple[str, ...]) -> Read:
+    """`option forwardfor header X-Client-IP`: the address of the client under one more name."""
+    name = words[words.index("header") + 1] if "header" in words[:-1] else ""
+    if name.lower() in ("", "x-forwarded-for", "x-real-ip"):
+        return [], ""
+    effects, _ = _set_header((name, "%[src]"))
+    said = f"What clients send as {name} is replaced." if effects else "The client is in X-Forwarded-For and X-Real-IP."
+    return effects, f"different:{said}"
+
+
 def not_set(name: str) -> str:
     """What servers get instead of such a header."""
     return f"Nodes set no {name}, but X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Port and X-Forwarded-Host."
@@ -173,8 +186,9 @@ def _set_host(value: str) -> Read:
     try:
         return [change("rewrite", "host", grammar.server_host(value.lower()))], ""
     except GrammarError:
-        if found := re.fullmatch(r"%\[(?:req\.)?f?hdr\([Hh]ost\)(,lower)?\]", value):
-            return [], "different:Servers get the host as clients write it." if found[1] else ""
+        if found := re.fullmatch(r"%\[(?:req\.)?f?hdr\([Hh]ost\)((?:,lower|,host_only|,field\(1,:\))*)\]", value):
+            as_written = "different:Servers get the host as clients write it." if found[1] else ""
+            return [], as_written if found[1] in ("", ",lower") else WITH_PORT
         if value == "%[ssl_fc_sni]":
             return [], "different:Servers get the host that was asked for, not the TLS name."
         return [], "Servers get the host of the request or one fixed name; this value is neither."
@@ -193,7 +207,7 @@ def _del_header(words: tuple[str, ...]) -> Read:
         return [], NO_NAME
     if name.lower() in STANDARD | {"forwarded"}:
         return [], ""
-    if "-m" in words[1:]:
+    if "-m" in words[1:] and "str" not in words[1:]:
         return [], "Headers are removed by their whole name; list them."
     try:
         header_text.request_header(name)
@@ -234,6 +248,10 @@ def _replace_header(words: tuple[str, ...]) -> Read:
     if name.lower() in OURS:
         return [], f"different:Spillway sets {name} itself, from the connection of the client."
     text = " ".join(words[2:])
+    if name.lower() == "host" and text == "\\1" and words[1] in WHOLE | {"(.+?)"}:
+        return [], ""
+    if name.lower() == "host" and text == "\\1" and _CUTS_PORT.fullmatch(words[1]):
+        return [], WITH_PORT
     if words[1:2] and words[1] in WHOLE and text and not re.search(r"\\[0-9]", text):
         effects, said = _set_header((name, text))
         return effects, said or ("" if name.lower() == "host" else EACH)
@@ -268,6 +286,8 @@ _ACTIONS: dict[str, Callable[[tuple[str, ...]], Read]] = {
     "set-uri": read_set_path,
     "set-query": _set_query,
     "wait-for-body": _wait_for_body,
+    "early-hint": lambda _: ([], "different:Clients get no early hints; they know what to load when the answer comes."),
+    "pause": lambda _: ([], AT_ONCE),
     "normalize-uri": lambda _: ([], "different:Paths are compared and passed on as clients write them."),
     "set-retries": _set_retries,
     "set-priority-class": lambda _: ([], IN_ORDER),

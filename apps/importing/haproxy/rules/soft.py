@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from apps.compiler.grammar import GrammarError
 from apps.compiler.grammars import authentication
-from apps.importing.haproxy.rules.limits import Limit, Tracker, limit_of, table_of
+from apps.importing.haproxy.rules.limits import BANNED, Limit, Tracker, limit_of, table_of
 from apps.importing.haproxy.rules.requests import has_own_text
 from apps.importing.haproxy.rules.users import NO_GROUPS, users_of
 from apps.importing.haproxy.text.sections import Section
@@ -92,7 +92,7 @@ class Soft:
         for atom in dict.fromkeys(each for each in atoms_of(formula) if each.subject == "rate"):
             limit, tracked = self._limit(atom)
             if limit is None and atom.match.startswith(("get_gp", "gpc", "gpt")):
-                self.context.ledger.differs(line, "Clients are banned by a client limit (ban_after), not by counters.")
+                self.context.ledger.differs(line, BANNED)
                 continue
             if limit is None:
                 why = f"Clients are limited by requests, bytes and requests in flight; {atom.match} is counted by none."

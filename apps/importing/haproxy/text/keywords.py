@@ -115,7 +115,12 @@ _VERDICTS = {
 
 def _close_line(ledger: Ledger, section: Section, line: Line) -> None:
     fact = fact_of(section.kind, line.words)
-    if fact is None and _TEMPLATE.match(line.text.strip()):
+    elsewhere = fact_of("global", line.words) if fact is None and section.kind in PROXIES else None
+    if elsewhere is not None and elsewhere.kind in (Kind.NODE, Kind.OURS):
+        ledger.note(
+            line, Verdict.NODE_SETTING, f"HAProxy takes it in global alone, and does not start. {elsewhere.why}"
+        )
+    elif fact is None and _TEMPLATE.match(line.text.strip()):
         ledger.impossible(line, TEMPLATE)
     elif fact is None:
         ledger.impossible(line, f"HAProxy 1.4 to 3.2 have no {_named(line)} in {section.kind}{_nearest(line)}.")

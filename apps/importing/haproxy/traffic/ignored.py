@@ -53,12 +53,22 @@ ONCE = frozenset(
         *("default_backend", "contimeout", "clitimeout", "srvtimeout"),
     }
 )
-OF_SERVERS = OF_BACKENDS | {"timeout connect", "timeout server", "timeout queue", "timeout check", "timeout tunnel"}
+OF_SERVERS = OF_BACKENDS | {
+    *("timeout connect", "timeout server", "timeout queue", "timeout check", "timeout tunnel"),
+    *("contimeout", "srvtimeout", "srvexp"),
+}
 OPTIONS_OF_SERVERS = frozenset({"redispatch", "allbackups", "prefer-last-server", "abortonclose", "persist"})
 CHECKS = frozenset(
-    {"external-check", "httpchk", "tcp-check", "mysql-check", "pgsql-check", "redis-check", "smtpchk", "ldap-check"}
+    {
+        *("external-check", "httpchk", "tcp-check", "mysql-check", "pgsql-check", "redis-check", "smtpchk"),
+        *("ldap-check", "ssl-hello-chk"),
+    }
 )
 NO_REQUESTS = "A tcp section has no requests, so HAProxy ignores this line."
+PASSED = (
+    "Connections of a section of tcp reach these servers as they are, so nothing is asked or changed here; give the "
+    "section mode http, or such hosts a section of their own."
+)
 NOT_INHERITED = "No section that is used takes this from its defaults."
 
 
@@ -77,12 +87,15 @@ def why_ignored(section: Section, line: Line, *, speaks_http: bool) -> str:
         return "Another line below it says this otherwise."
     if _is_of_servers(line) and line.keyword != "server" and not _has_servers(section):
         return "This section has no servers."
-    of_http = line.keyword in OF_HTTP or (line.keyword == "option" and words[1:2] and words[1] in OPTIONS_OF_HTTP)
-    if not speaks_http and (
-        of_http or line.keyword.startswith(("req", "rsp")) or words[:2] == ("timeout", "http-request")
-    ):
-        return NO_REQUESTS
-    return ""
+    return NO_REQUESTS if not speaks_http and _is_of_http(line) else ""
+
+
+def _is_of_http(line: Line) -> bool:
+    """Whether the line says something of requests or responses."""
+    words = line.words
+    is_option = line.keyword == "option" and words[1:2] != () and words[1] in OPTIONS_OF_HTTP
+    is_rule = line.keyword in OF_HTTP or line.keyword.startswith(("req", "rsp"))
+    return is_rule or is_option or words[:2] == ("timeout", "http-request")
 
 
 def _is_check(line: Line) -> bool:
@@ -119,6 +132,15 @@ def without_requests(section: Section) -> Section:
         return [line for line in lines if not why_ignored(section, line, speaks_http=False)]
 
     return replace(section, lines=left(section.lines), inherited=tuple(left(section.inherited)))
+
+
+def mark_passed(context: Context, passed: Iterable[str]) -> None:
+    """What backends of http say of the requests of connections that reach their servers as they are."""
+    for section in filter(None, map(context.configuration.proxy, passed)):
+        for line in section.lines:
+            fact = fact_of(section.kind, line.words) if _is_of_http(line) else None
+            if fact is not None and fact.kind is Kind.TRAFFIC and context.ledger.verdict_of(line) is None:
+                context.ledger.impossible(line, PASSED)
 
 
 def mark_ignored(context: Context, http: frozenset[int], reached: Container[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from apps.importing.haproxy.listeners.listening import KEEP_ALIVE, kept_open
 from apps.importing.haproxy.pools.backends import protocol_of
+from apps.importing.haproxy.rules.requests import names_client
 from apps.importing.haproxy.text.keywords import answers_challenges, fact_of
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.text.tables.classes import Kind
@@ -27,9 +28,13 @@ DONE = {
     "forwarded": "Set client_address.send_forwarded of the listener.",
 }
 ADDRESS = "Servers see the node's address; X-Forwarded-For or the PROXY protocol name the client."
+PROBED = "Nodes answer probes at monitor_path of a listener, whoever asks, as long as they serve."
 OTHERWISE: dict[str | tuple[str, ...], str] = {
     "source": ADDRESS,
     ("option", "transparent"): ADDRESS,
+    "transparent": ADDRESS,
+    "monitor-net": PROBED,
+    ("monitor", "fail"): PROBED,
     ("filter", "compression"): "",
     ("filter", "cache"): "",
     "rate-limit": "A limit of the pool or of the account holds for all clients together; set one.",
@@ -80,7 +85,7 @@ def _mark(context: Context, section: Section, line: Line) -> None:
         ledger.differs(line, said) if said else ledger.mapped(line)
     elif words[:2] == ("option", "http_proxy"):
         ledger.impossible(line, PROXY)
-    elif words[:2] == ("timeout", "tarpit"):
+    elif words[:2] == ("timeout", "tarpit") or (words[:2] == ("timeout", "check") and section.kind == "listen"):
         ledger.note(line, Verdict.DEAD, "Nothing waits for this time.")
     elif line.keyword in IN_BACKENDS and section.kind != "listen" and ledger.verdict_of(line) is None:
         _beside(context, section, line)
@@ -97,8 +102,8 @@ def _forwarded(context: Context, line: Line) -> None:
     """`option forwardfor`, and for whom it does not hold."""
     words = line.words
     context.ledger.mapped(line)
-    if "header" in words[:-1] and words[words.index("header") + 1].lower() not in ("x-forwarded-for", "x-real-ip"):
-        context.ledger.differs(line, "The address of the client is in X-Forwarded-For and X-Real-IP.")
+    if said := names_client(words)[1]:
+        context.ledger.differs(line, said.removeprefix("different:"))
     if "if-none" in words:
         context.ledger.differs(
             line, "What clients send as X-Forwarded-For is replaced; name proxies that are believed (client_address)."

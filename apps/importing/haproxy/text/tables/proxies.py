@@ -19,7 +19,7 @@ PROXY_WORDS = facts(
         retries retry-on http-reuse http-check tcp-check http-send-name-header hash-type hash-balance-factor stick
         stick-table use-server filter enabled disabled rate-limit dispatch source use-fcgi-app contimeout clitimeout
         srvtimeout timeout http-request http-response http-after-response tcp-request tcp-response option stats
-        declare monitor-net transparent load-server-state-from-file quic-initial dynamic-cookie-key redisp redispatch
+        declare monitor-net transparent quic-initial dynamic-cookie-key redisp redispatch
         cliexp srvexp usesrc
         """,
     ),
@@ -32,9 +32,9 @@ PROXY_WORDS = facts(
         Kind.NODE,
         MACHINE,
         """
-        bind-process description id guid backlog grace server-state-file-name clitcpka-cnt clitcpka-idle
-        clitcpka-intvl srvtcpka-cnt srvtcpka-idle srvtcpka-intvl max-session-srv-conns force-persist ignore-persist
-        external-check max-keep-alive-queue hash-preserve-affinity persist
+        bind-process description id guid backlog grace server-state-file-name load-server-state-from-file
+        clitcpka-cnt clitcpka-idle clitcpka-intvl srvtcpka-cnt srvtcpka-idle srvtcpka-intvl max-session-srv-conns
+        force-persist ignore-persist external-check max-keep-alive-queue hash-preserve-affinity persist
         """,
     ),
     (Kind.OURS, "Alerts have their own channels; an e-mail is one of them.", "email-alert"),
