@@ -306,3 +306,16 @@ def test_every_name_has_the_prefix_once() -> None:
     names = [str(each["name"]) for each in found.documents if "name" in each]
     assert names
     assert {name.count("old-") for name in names} == {1}
+
+
+def test_an_expression_tells_a_prefix_from_what_is_below_it() -> None:
+    found = frontend(
+        "acl lacks_slash path_reg ^/[^/]*$",
+        "http-request redirect location /campus/ if { path_beg /campus } lacks_slash",
+        "use_backend b if { path_beg /campus }",
+        "default_backend a",
+    )
+    made = [each["spec"] for each in found.documents if each["kind"] == "Route"]
+    kinds = {(each.get("path"), each.get("path_kind")): next(iter(each["action"])) for each in made}
+    assert kinds["/campus", "exact"] == "redirect"
+    assert kinds["/campus", "prefix"] == "pools"

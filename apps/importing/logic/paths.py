@@ -73,6 +73,8 @@ def paths_of(
             for key in _keys(atom, value, odd):
                 keys[key] = None
             examples |= dict.fromkeys(_examples(atom, value))
+    if any(atom.match == "reg" for atom in atoms):  # an expression may tell a prefix from what is below it
+        keys |= dict.fromkeys(Key(EXACT, key.text) for key in list(keys) if key.kind == PREFIX and key != ROOT)
     wanted = [key for key in keys if key != ROOT]
     wanted = _inner_first(wanted) if in_order else sorted(wanted, key=lambda key: -_plain_length(key))
     found = [_as_pattern(key) if by_pattern else key for key in wanted]

@@ -63,7 +63,12 @@ class Explaining:
         for line in front.all_lines() if front else ():
             named = self.context.configuration.proxy(line.words[1]) if _chooses(line) else None
             alone = named is not None and not any(each.keyword == "server" for each in named.all_lines())
-            if front and alone and self._may_hold(front, line, request, encrypted=encrypted):
+            if (
+                front
+                and named
+                and (alone or not before.pool)
+                and self._may_hold(front, line, request, encrypted=encrypted)
+            ):
                 backends.append(named)
         sections = [front, *backends]
         return [
