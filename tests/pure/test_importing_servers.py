@@ -153,6 +153,13 @@ def test_a_cookie_of_the_servers_is_not_replaced_by_one_of_the_load_balancer(lin
     assert ("beside that of the servers" in verdict_of(found, line)[1]) is (name is None)
 
 
+def test_beside_a_cookie_a_session_of_the_servers_is_not_learned() -> None:
+    session = "appsession JSESSIONID len 52 timeout 3h"
+    found = pool("cookie LB insert indirect", session, "server s 10.0.0.1:80 cookie s")
+    assert spec_of(found, "Pool", "web")["persistence"]["cookie"] == "LB"
+    assert verdict_of(found, session) == (Verdict.DIFFERENT, "Clients are known again by the other cookie alone.")
+
+
 def test_of_a_cookie_and_a_table_the_cookie_counts() -> None:
     found = pool("cookie LB insert", "stick-table type ip size 1m", "stick on src", "server s 10.0.0.1:80 cookie s")
     assert spec_of(found, "Pool", "web")["persistence"]["by"] == "cookie"

@@ -13,6 +13,7 @@ from apps.importing.haproxy.pools.servers import options_of
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.traffic.context import Context
 from apps.importing.replay.contract import NotReplayable
+from apps.importing.replay.old_lines import today
 from apps.importing.verdicts import Line
 
 KEPT_SECTIONS = frozenset({"defaults", "frontend", "backend", "listen", "userlist", "http-errors"})
@@ -36,17 +37,24 @@ DROPPED = frozenset(
             "external-check",
             "error-log-format",
             "appsession",
+            "redisp",
+            "redispatch",
         ),
     }
 )
 CHECKS = frozenset({"httpchk", "tcp-check", "mysql-check", "pgsql-check", "redis-check", "smtpchk", "ldap-check",
                     "ssl-hello-chk", "spop-check", "external-check"})  # fmt: skip
+# Options that HAProxy of today no longer reads, and that make no other answer.
+RETIRED = frozenset({"forceclose", "http-use-htx", "http-tunnel", "tcp-smart-accept", "tcp-smart-connect"})
 SERVER_WORDS = ("weight", "cookie", "maxconn")
-RENAMED = {"contimeout": "timeout connect", "clitimeout": "timeout client", "srvtimeout": "timeout server"}
+RENAMED = {
+    "contimeout": "timeout connect",
+    **dict.fromkeys(("clitimeout", "cliexp"), "timeout client"),
+    **dict.fromkeys(("srvtimeout", "srvexp"), "timeout server"),
+}
 _COUNTED = re.compile(
     r"\b(?:sc[0-9]?_|src_)[a-z_]+|track-sc|sc-inc|nbsrv|use-service|lua\.|cache-use|cache-store|nbsrv"
 )
-_OLD_HEADER = re.compile(r"\^?([A-Za-z0-9-]+):?\s*(.*)", re.DOTALL)
 
 
 class Standing:
@@ -108,14 +116,14 @@ class Standing:
         if first in ("bind", "server-template") or first in DROPPED or self._is_counted(line):
             if first == "server-template":
                 yield f"server {words[1]}1 127.0.0.1:{self._stub(section)}"
-        elif first == "option" and words[1:2] and words[1] in CHECKS:
+        elif first == "option" and words[1:2] and words[1] in CHECKS | RETIRED:
             return
         elif first == "server":
             yield self._server(section, words)
         elif first in RENAMED:
             yield f"{RENAMED[first]} {words[1]}"
         elif first.startswith(("req", "rsp", "block")):
-            yield self._old(line)
+            yield _joined(today(words))
         elif first == "stick-table":
             yield _joined(_without(words, "peers"))
         else:
@@ -134,21 +142,6 @@ class Standing:
         kept = [part for name in SERVER_WORDS if name in options for part in (name, options[name])]
         kept += [name for name in ("backup", "disabled") if name in options]
         return _joined(["server", words[1], f"127.0.0.1:{self._stub(section)}", *kept])
-
-    def _old(self, line: Line) -> str:
-        """Words of 1.x that HAProxy no longer reads."""
-        words = list(line.words)
-        at = next((at for at, word in enumerate(words) if word in ("if", "unless")), len(words))
-        rest = words[at:]
-        found = _OLD_HEADER.fullmatch(words[1]) if len(words) > 1 else None
-        if words[0] == "block":
-            return _joined(["http-request", "deny", *rest])
-        rule = "http-request" if words[0].startswith("req") else "http-response"
-        if found and words[0][3:] == "add":
-            return _joined([rule, "add-header", found[1], found[2], *rest])
-        if found and words[0][3:] in ("del", "idel"):
-            return _joined([rule, "del-header", found[1], *rest])
-        raise NotReplayable(f"HAProxy of today has no {words[0]}.")
 
     def _with_ports(self, words: tuple[str, ...]) -> list[str]:
         """Ports that a condition asks for, where they are now."""

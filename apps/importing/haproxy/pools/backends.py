@@ -92,12 +92,13 @@ def _balance(context: Context, section: Section) -> str:
     if line is None or len(line.words) < 2:
         return "roundrobin"
     algorithm = line.words[1].partition("(")[0]
+    what = " ".join(line.words[2:]) if algorithm == "hash" else algorithm
     context.ledger.mapped(line)
     if algorithm == "first":
         context.ledger.differs(line, "The server with the fewest connections is chosen (leastconn).")
         return "leastconn"
     if algorithm not in BALANCE:
-        why = f"Servers are chosen in turn: there is no hash of {algorithm}. Persistence keeps a client at its server."
+        why = f"Servers are chosen in turn: there is no hash of {what}. Persistence keeps a client at its server."
         context.ledger.differs(line, why)
     return BALANCE.get(algorithm, "roundrobin")
 
@@ -148,9 +149,12 @@ def _persistence(context: Context, section: Section, servers: list[ServerLine], 
 
 def _cookie_of(context: Context, section: Section, servers: list[ServerLine], protocol: str) -> Line | None:
     """The line of a cookie by which clients are known again; of servers without values HAProxy sends none."""
-    line = section.last("cookie") or section.last("appsession")
+    session = section.last("appsession")
+    line = section.last("cookie") or session
     if line is None or len(line.words) < 2 or protocol != "http":
         return None
+    if session is not None and session is not line:
+        context.ledger.differs(session, "Clients are known again by the other cookie alone.")
     named = any("cookie" in each.options for each in servers) or "dynamic" in line.words
     if line.keyword == "cookie" and not named:
         context.ledger.note(line, Verdict.DEAD, "No server has a value for the cookie, so HAProxy keeps no client.")
