@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import socket
 import ssl
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from itertools import islice
 from typing import Any
 
 from apps.compiler.matching.hosts import example_of
@@ -19,6 +21,8 @@ ANSWER_S = 12.0
 CLIENT = ("127.0.0.2", 0)
 UNKNOWN = "somebody.example.invalid"
 MOST_NAMES = 24
+# Of ports that are alike, such as those of a range, some are asked in every way, and the others in one.
+MOST_ALIKE = 4
 HTTP, SSH = b"GET / HTTP/1.1\r\nhost: a.example\r\n\r\n", b"SSH-2.0-replay\r\n"
 SOCKS, OTHER = b"\x05\x01\x00", bytes(range(1, 33))
 _NAME = re.compile(r"\.?(?:[a-z0-9-]+\.)+[a-z]{2,}")
@@ -32,7 +36,14 @@ def openings(
 
     Only ports that tell protocols apart are asked with silence: each takes as long as both sides wait.
     """
-    return [each for port, spec in listeners.items() for each in _of_port(port, words, spec, ends=encrypted[port])]
+    alike: Counter[str] = Counter()
+    found: list[Opening] = []
+    for port, spec in listeners.items():
+        kind = repr({name: said for name, said in spec.items() if name not in ("name", "port")})
+        alike[kind] += 1
+        ways = _of_port(port, words, spec, ends=encrypted[port])
+        found += ways if alike[kind] <= MOST_ALIKE else islice(ways, 1)
+    return found
 
 
 def _of_port(port: int, words: list[str], spec: Mapping[str, Any], *, ends: bool) -> Iterator[Opening]:

@@ -1,9 +1,10 @@
-"""Replaying haproxy.cfg: what lines of 1.x are in words of today."""
+"""Replaying haproxy.cfg: lines of 1.x in words of today, and what ports of a range are asked."""
 
 from __future__ import annotations
 
 import pytest
 
+from apps.importing.replay.connecting import MOST_ALIKE, openings
 from apps.importing.replay.contract import NotReplayable
 from apps.importing.replay.old_lines import today
 
@@ -40,3 +41,13 @@ def test_a_line_of_1_x_is_a_rule_of_today(old: tuple[str, ...], new: list[str]) 
 def test_what_has_no_word_today_is_not_replayed(old: tuple[str, ...]) -> None:
     with pytest.raises(NotReplayable):
         today(old)
+
+
+def test_each_port_of_a_range_is_asked_and_few_of_them_in_every_way() -> None:
+    ports = range(1000, 1100)
+    listeners = {port: {"name": f"tcp-{port}", "port": port, "default_pool": "a"} for port in ports}
+    other = {80: {"name": "tcp-80", "port": 80, "default_pool": "b"}}
+    asked = [each.port for each in openings([], listeners | other, dict.fromkeys([*ports, 80], False))]
+    assert set(asked) == {*ports, 80}
+    in_every_way = [port for port in (*ports, 80) if asked.count(port) > 1]
+    assert in_every_way == [*ports[:MOST_ALIKE], 80]
