@@ -102,7 +102,7 @@ class Replay:
 
 
 class Old(Protocol):
-    """The old configuration, so that it runs here. `pools` lead from its names of servers to ours.
+    """The old configuration, so that it runs here. `pools` lead from our names of servers to its own.
 
     `ports` say where its ports are now (those of tcp as well, if it can), `encrypted` which of them speak TLS.
     """

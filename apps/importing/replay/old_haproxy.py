@@ -33,7 +33,7 @@ class OldHaproxy:
         self.ports: dict[int, int] = {}
         self.encrypted: dict[int, bool] = {}
         self.pools = {
-            line.text.split()[1]: each.removeprefix("Pool ")
+            each.removeprefix("Pool "): line.text.split()[1]
             for line in found.report if line.text.split()[0] in ("backend", "listen")
             for each in line.objects if each.startswith("Pool ")
         }  # fmt: skip

@@ -109,7 +109,7 @@ def _without_empty_rules(documents: list[dict[str, Any]]) -> list[dict[str, Any]
 def replay(old: Old, found: Import, compiled: Compile, folder: Path, certificate: tuple[str, Path]) -> Replay:
     """Run both and compare. `certificate` is one of ours by name, with its file. Raises NotReplayable."""
     spare = _spare_ports()
-    with stub_servers(sorted(old.pools)) as stubs:
+    with stub_servers(sorted(set(old.pools.values()))) as stubs:
         old.write(stubs, folder, spare, certificate[1])
         bundle, names = compiled(documents_for_replay(found, certificate[0]))
         listeners = {port: each for port, each in _listeners(found).items() if port in old.ports}
@@ -161,8 +161,7 @@ def _lay_out(
     spare: Iterator[int],
 ) -> tuple[Path, dict[int, int]]:
     """The bundle with stub servers, on spare ports; its file, and the ports by those that were meant."""
-    backend_of = {pool: backend for backend, pool in pools.items()}
-    port_of = {pool_id: stubs[backend_of[name]] for pool_id, name in names.items() if name in backend_of}
+    port_of = {pool_id: stubs[pools[name]] for pool_id, name in names.items() if name in pools}
     folder.mkdir()
     for path, content in bundle.files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
