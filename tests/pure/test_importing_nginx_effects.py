@@ -61,6 +61,7 @@ def test_redirects_of_servers_begin_otherwise(said: str, prefix: str | None, tex
     ("said", "caching"),
     [
         ("1h", "max-age=3600"), ("30d", "max-age=2592000"), ("max", "max-age=315360000"), ("-1", "no-cache"),
+        ("1y", "max-age=31536000"), ("+2M", "max-age=5184000"),
         ("epoch", "no-cache"), ("modified +1h", ""), ("@15h30m", ""), ("$when", ""),
     ],
 )  # fmt: skip
@@ -151,3 +152,32 @@ def test_what_servers_are_sent_otherwise_is_said() -> None:
     verdict, why = verdict_of(found, "proxy_set_header X-Client $proxy_protocol_addr")
     assert verdict is Verdict.DIFFERENT
     assert "no PROXY protocol" in why
+
+
+def test_what_stands_in_a_block_without_a_place_is_lost_with_it() -> None:
+    found = server("location ~ ^/(?!a)b { deny all; proxy_pass http://a; }", "location / { proxy_pass http://b; }")
+    for text in ("deny all", "proxy_pass http://a"):
+        assert verdict_of(found, text) == (Verdict.NOT_POSSIBLE, "The block around it has no place here.")
+
+
+def test_a_port_of_tls_without_a_certificate_takes_its_server_along() -> None:
+    found = read("server { listen 443 ssl; server_name a.example; return 444; }")
+    for text in ("server {", "listen 443 ssl"):
+        verdict, why = verdict_of(found, text)
+        assert verdict is Verdict.NOT_POSSIBLE
+        assert "No ssl_certificate is named" in why
+    assert verdict_of(found, "return 444") == (Verdict.NOT_POSSIBLE, "The block around it has no place here.")
+
+
+def test_a_certificate_without_a_port_of_tls_is_used_by_nobody() -> None:
+    found = server("ssl_certificate a.pem;", "ssl_certificate_key a.key;", "location / { proxy_pass http://a; }")
+    for text in ("ssl_certificate a.pem", "ssl_certificate_key a.key"):
+        assert verdict_of(found, text)[0] is Verdict.DEAD
+
+
+@pytest.mark.parametrize(("status", "verdict"), [("429", Verdict.MAPPED), ("503", Verdict.DIFFERENT)])
+def test_the_status_beyond_a_limit_is_429(status: str, verdict: Verdict) -> None:
+    line = f"limit_req_status {status}"
+    zone = "limit_req_zone $binary_remote_addr zone=one:1m rate=5r/s;"
+    found = read(f"{zone} server {{ {line}; limit_req zone=one; location / {{ proxy_pass http://a; }} }}")
+    assert verdict_of(found, line)[0] is verdict

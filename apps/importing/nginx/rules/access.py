@@ -138,8 +138,18 @@ def limits(context: Context, scope: Directive, zones: dict[str, Directive]) -> I
         _limit_req(context, each, zones, block)
     for each in scope.all_inherited("limit_conn"):
         _limit_conn(context, each, zones, block)
+    for said in ("limit_req_status", "limit_conn_status") if block else ():
+        _status(context, scope.inherited(said))
     for field, value in block.items():
         yield change("client_limit", field, value)
+
+
+def _status(context: Context, said: Directive | None) -> None:
+    if said is None:
+        return
+    context.ledger.mapped(said.line)
+    if value_of(said) != "429":
+        context.ledger.differs(said.line, "Clients beyond a limit get 429.")
 
 
 def _zone(
@@ -149,7 +159,10 @@ def _zone(
     name = next((arg.removeprefix("zone=") for arg in directive.args if arg.startswith("zone=")), value_of(directive))
     zone = zones.get(name)
     if zone is None:
-        context.ledger.impossible(directive.line, f"There is no zone {name}.")
+        context.ledger.impossible(
+            directive.line,
+            f"No zone {name} is here: read the file that includes this one, with this one beside it (--files).",
+        )
         return None
     key = _key(value_of(zone))
     if key is None:

@@ -180,7 +180,7 @@ def _caching(args: tuple[str, ...]) -> str:
     text = args[0] if len(args) == 1 else ""
     if text == "epoch" or (text.startswith("-") and milliseconds(text[1:]) is not None):
         return "no-cache"
-    time = milliseconds(text)
+    time = milliseconds(text.removeprefix("+"))
     seconds = TEN_YEARS_S if text == "max" else None if time is None else time // 1000
     return "" if seconds is None else f"max-age={seconds}"
 

@@ -22,6 +22,9 @@ SCRIPTS = "Nodes run no programs of the configuration; put a server behind that 
 NO_CACHE = "Nothing is cached here."
 NO_FILES = "Every request of this block is answered without files."
 PAGES = "It has a page of error_page, which nodes send by themselves (error_pages); who asks for the page gets 404."
+OF_TLS = r"ssl_(?:certificate|certificate_key|client_certificate|verify_client|crl)"
+NO_TLS = "No port of its server asks for it: none speaks TLS."
+LOST_BLOCK = "The block around it has no place here."
 OUTSIDE = "It stands outside of any server: read the file that includes this one, with this one beside it (--files)."
 # The first that fits the whole name counts.
 NODE = (
@@ -29,15 +32,16 @@ NODE = (
      r"load_module|pcre_jit|thread_pool|timer_resolution|working_directory|ssl_engine|google_perftools_profiles|"
      r"http|stream|include|types|default_type|types_hash.*"), PROCESS),
     (r"access_log|error_log|log_.*|open_log_file_cache|rewrite_log|uninitialized_variable_warn|session_log.*", LOGS),
-    (r"status_zone|status|status_format|stub_status|zone|zone_sync.*|state|api|upstream_conf", STATISTICS),
+    (r"status_zone|status|status_format|stub_status|zone|zone_sync.*|state|api|upstream_conf|vhost_traffic_status.*",
+     STATISTICS),
     ((r"ssl_(?:ciphers|prefer_server_ciphers|ecdh_curve|dhparam|session_.*|buffer_size|stapling.*|protocols|"
-     r"handshake_timeout|trusted_certificate|verify_depth|conf_command|reject_handshake)"), TLS),
+     r"handshake_timeout|trusted_certificate|verify_depth|conf_command|reject_handshake|early_data)"), TLS),
     ((r"sendfile.*|tcp_.*|aio.*|directio.*|output_buffers|postpone_output|reset_timedout_connection|.*_hash_.*_size|"
      r"client_(?:body|header)_(?:buffer|temp|in).*|large_client_header_buffers|connection_pool_size|"
      r"request_pool_size|lingering_.*|keepalive_disable|keepalive_requests|http2_.*|open_file_cache.*|"
      r"(?:proxy|grpc)_(?:buffer.*|busy_.*|temp_.*|max_temp_.*|headers_hash_.*|send_lowat|socket_keepalive|"
      r"ignore_client_abort|http_version|ssl_session_reuse|ssl_ciphers|ssl_protocols|request_buffering|"
-     r"force_ranges)|send_lowat|subrequest_output_buffer_size|chunked_transfer_encoding|msie_.*|read_ahead|"
+     r"force_ranges|ignore_headers)|send_lowat|subrequest_output_buffer_size|chunked_transfer_encoding|msie_.*|read_ahead|"
      r"preread_.*|server_names_hash.*|resolver.*|variables_hash.*|map_hash.*|gzip_(?:buffers|comp_level|disable|"
      r"http_version|min_length|vary|proxied)|keepalive_(?:min_timeout|time)|proxy_cache_path|limit_.*log_level|"
      r"port_in_redirect|server_name_in_redirect|absolute_redirect|server_tokens|etag|if_modified_since|"
@@ -65,6 +69,7 @@ WHY = (
     (r"satisfy", "All that is asked must hold: networks, password and limits together."),
     (r"merge_slashes", "Paths are compared as clients write them; // is not made one slash."),
     (r"post_action|auth_request.*|auth_jwt.*", "Ask for tokens in a policy (jwt), or let the server ask."),
+    (r"rtmp", "Nodes pass RTMP on as tcp; write a tcp listener, and put an nginx with this block behind."),
     (r"sticky.*", "Session persistence is a setting of the pool (persistence)."),
     (r"health_check.*|match", "Write the health check of the pool (health_check)."),
 )  # fmt: skip
@@ -77,7 +82,8 @@ READ = frozenset(
     proxy_pass_header grpc_pass_header client_max_body_size proxy_connect_timeout proxy_read_timeout
     proxy_send_timeout grpc_connect_timeout grpc_read_timeout grpc_send_timeout proxy_next_upstream
     proxy_next_upstream_tries proxy_ssl_verify proxy_ssl_name proxy_ssl_server_name proxy_ssl_trusted_certificate
-    proxy_intercept_errors error_page limit_req limit_conn limit_req_zone limit_conn_zone allow deny auth_basic
+    proxy_intercept_errors error_page limit_req limit_conn limit_req_zone limit_conn_zone limit_req_status
+    limit_conn_status allow deny auth_basic
     auth_basic_user_file internal gzip gzip_types set_real_ip_from real_ip_header real_ip_recursive limit_except
     """.split()  # noqa: SIM905 - as a list it would take a screen
 )
@@ -94,6 +100,7 @@ AS_NODES_DO = frozenset(
     (
         ("proxy_redirect", "off"), ("expires", "off"), ("proxy_pass_request_headers", "on"),
         ("proxy_pass_request_body", "on"), ("satisfy", "all"), ("merge_slashes", "off"), ("http3", "off"),
+        ("proxy_cookie_domain", "off"), ("proxy_cookie_path", "off"),
     )
 )  # fmt: skip
 
@@ -122,7 +129,11 @@ def _judge(ledger: Ledger, line: Line, directive: Directive | None) -> None:
         if re.fullmatch(pattern, name):
             ledger.impossible(line, reason)
             return
-    if name in READ and not _inside(directive, "if"):
+    if directive is not None and _is_lost(ledger, directive):
+        ledger.impossible(line, LOST_BLOCK)
+    elif re.fullmatch(OF_TLS, name):
+        ledger.note(line, Verdict.DEAD, NO_TLS)
+    elif name in READ and not _inside(directive, "if"):
         ledger.note(line, Verdict.DEAD, "No request that is passed to servers uses it.")
     elif name in DIRECTIVES and directive is not None and _is_outside(directive):
         ledger.impossible(line, OUTSIDE)
@@ -130,6 +141,16 @@ def _judge(ledger: Ledger, line: Line, directive: Directive | None) -> None:
         ledger.impossible(line, f"There is nothing like {name} here, or not in this place.")
     else:
         ledger.impossible(line, f"The directive {name} is not known; leave it out, or let a server behind do it.")
+
+
+def _is_lost(ledger: Ledger, directive: Directive) -> bool:
+    """Whether a block around it has no place here."""
+    around = directive.parent
+    while around is not None and ledger.has(around.line):
+        if ledger.verdict_of(around.line) is Verdict.NOT_POSSIBLE:
+            return True
+        around = around.parent
+    return False
 
 
 def _inside(directive: Directive | None, *names: str) -> bool:

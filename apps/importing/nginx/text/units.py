@@ -8,15 +8,17 @@ from apps.importing.haproxy.text.durations import LONGEST_MS
 from apps.importing.nginx.text.directives import Directive, value_of
 from apps.importing.verdicts import Ledger
 
-_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000, "": 1000}
-_TIME = re.compile(r"(?:[0-9]+(?:ms|[smhdw]) ?)*[0-9]+(?:ms|[smhdw])?")
+_DAY_MS = 86_400_000
+_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": _DAY_MS, "w": 7 * _DAY_MS, "M": 30 * _DAY_MS,
+       "y": 365 * _DAY_MS, "": 1000}  # fmt: skip
+_TIME = re.compile(r"(?:[0-9]+(?:ms|[smhdwMy]) ?)*[0-9]+(?:ms|[smhdwMy])?")
 
 
 def milliseconds(text: str) -> int | None:
     """None for no time."""
     if not _TIME.fullmatch(text):
         return None
-    return sum(int(number) * _MS[unit] for number, unit in re.findall(r"([0-9]+)(ms|[smhdw]|)", text))
+    return sum(int(number) * _MS[unit] for number, unit in re.findall(r"([0-9]+)(ms|[smhdwMy]|)", text))
 
 
 def time_of(directive: Directive | None, ledger: Ledger) -> int | None:

@@ -129,7 +129,8 @@ def _client_certificates(nginx: Nginx, port: Port) -> dict[str, Any]:
         if verify is None or value_of(verify) == "off" or file is None:
             continue
         if value_of(verify) not in ("on", "optional"):
-            nginx.ledger.impossible(verify.line, "Certificates of clients are verified, or not asked for.")
+            for each in (verify, file):
+                nginx.ledger.impossible(each.line, "Certificates of clients are verified, or not asked for.")
             continue
         for each in (verify, file):
             nginx.ledger.mapped(each.line)

@@ -17,6 +17,7 @@ from apps.importing.results.routes import Routes
 from apps.importing.verdicts import Verdict
 
 Group = list[Port]
+NO_CERTIFICATE = "No ssl_certificate is named for its port, so nginx would not start; name one, or let it speak http."
 NOWHERE = "Its server listens nowhere that clients of nodes can connect to."
 
 
@@ -46,10 +47,12 @@ def _group(nginx: Nginx, group: Group) -> None:
             nginx.ledger.belongs(server.line, f"LoadBalancer {name}")
         if listener["protocol"] == "https" and not listener.get("certificates"):
             for _, each in port.listens:
-                nginx.ledger.impossible(each.directive.line, "No ssl_certificate is named for this port.")
+                nginx.ledger.impossible(each.directive.line, NO_CERTIFICATE)
             continue
         listeners.append(listener)
     if not listeners:
+        for server in group[0].servers:
+            nginx.ledger.impossible(server.line, NO_CERTIFICATE)
         return
     nginx.made.load_balancers[name] = {"fleets": list(nginx.context.options.fleets), "listeners": listeners}
     _routes(nginx, group, name)
