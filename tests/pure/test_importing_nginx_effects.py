@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from apps.importing.verdicts import Verdict
-from tests.pure.test_importing_nginx import pool_of, read, server, verdict_of
+from tests.pure.test_importing_nginx import pool_of, read, server, specs, verdict_of
 
 
 def test_directives_without_effect_are_not_called_impossible() -> None:
@@ -181,3 +181,30 @@ def test_the_status_beyond_a_limit_is_429(status: str, verdict: Verdict) -> None
     zone = "limit_req_zone $binary_remote_addr zone=one:1m rate=5r/s;"
     found = read(f"{zone} server {{ {line}; limit_req zone=one; location / {{ proxy_pass http://a; }} }}")
     assert verdict_of(found, line)[0] is verdict
+
+
+def test_a_redirect_to_no_whole_name_is_said_and_stored_nowhere() -> None:
+    found = read("server { listen 80; server_name cache; return 301 https://$server_name$request_uri; }")
+    verdict, why = verdict_of(found, "return 301 https://$server_name$request_uri")
+    assert verdict is Verdict.NOT_POSSIBLE
+    assert "whole host names" in why
+    assert "redirect" not in str(found.documents)
+
+
+@pytest.mark.parametrize(
+    ("location", "expression", "verdict"),
+    [
+        ("/api", "/api/(.*)", Verdict.DIFFERENT),
+        ("/api/", "/api/(.*)", Verdict.MAPPED),
+        ("/api/", "/api/(.*)$", Verdict.MAPPED),
+        ("/", "/api/(.*)", Verdict.NOT_POSSIBLE),
+    ],
+)
+def test_an_expression_that_looks_anywhere_finds_its_text_at_the_beginning_of_its_location(
+    location: str, expression: str, verdict: Verdict
+) -> None:
+    line = f"rewrite {expression} /$1 break"
+    found = server(f"location {location} {{ {line}; proxy_pass http://a; }}")
+    assert verdict_of(found, line)[0] is verdict
+    moved = {spec["path"] for spec in specs(found, "Route") if spec.get("prefix_rewrite") or "rewrite" in str(spec)}
+    assert moved == (set() if verdict is Verdict.NOT_POSSIBLE else {"/api"})

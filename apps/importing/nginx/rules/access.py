@@ -161,7 +161,7 @@ def _zone(
     if zone is None:
         context.ledger.impossible(
             directive.line,
-            f"No zone {name} is here: read the file that includes this one, with this one beside it (--files).",
+            f"No zone {name} is here: read the file that includes this one (--files).",
         )
         return None
     key = _key(value_of(zone))

@@ -8,10 +8,12 @@ from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
 from apps.importing.haproxy.rules.redirects import CODES
 from apps.importing.logic.decisions import Effect, fixed
+from apps.importing.logic.targets import HOST, Target
 from apps.importing.nginx.rules.targets import Captured, as_target
 
 TEXT = "text/plain; charset=utf-8"
 CLOSED = "Clients get 403 instead of a closed connection."
+NO_HOST = "Redirects lead to whole host names, so clients get 503."
 OTHER_TARGET = "Redirects name scheme, host, port, path and query; this is more, so clients get 503."
 
 
@@ -33,12 +35,24 @@ def answer_of(args: tuple[str, ...], captured: Captured, server_name: str, conte
     status = int(code)
     if status in CODES and text:
         target = as_target(text, captured, server_name)
-        return Answered(Effect("redirect", (status, target))) if target else Answered(None, OTHER_TARGET)
+        return redirected(status, target)
     if status == 444:
         return Answered(fixed(403, "The request was refused (403).\n"), CLOSED)
     if not 200 <= status <= 599 or 300 <= status <= 399:
         return Answered(None, f"A fixed response has a status from 200 to 599 without 3xx, not {status}.")
     return _fixed(status, text, content_type)
+
+
+def redirected(status: int, target: Target | None) -> Answered:
+    """A redirect to the target, if it names a host that clients can ask for."""
+    if target is None:
+        return Answered(None, OTHER_TARGET)
+    if target.host and HOST not in target.host:
+        try:
+            grammar.redirect_host(target.host)
+        except GrammarError as error:
+            return Answered(None, f"{NO_HOST} {error.message}")
+    return Answered(Effect("redirect", (status, target)))
 
 
 def _fixed(status: int, text: str, content_type: str) -> Answered:

@@ -16,6 +16,21 @@ from apps.importing.nginx.rules.targets import Captured, as_target, beginning_of
 NOT_SAID = "Paths are rewritten by prefix, as a whole, or by a pattern with groups; this is another way."
 
 
+_TEXT = re.compile(r"/(?:[\w/-](?![?*+{]))*")
+
+
+def begun(expression: str, prefix: str) -> tuple[str, str]:
+    """An expression without `^`, in a location of a prefix, as one that begins paths; and what differs then.
+
+    `rewrite /api/(.*) /$1` looks for `/api/` anywhere, and finds it at the beginning of nearly all paths of `/api`.
+    """
+    text = found[0] if (found := _TEXT.match(expression)) else ""
+    if not text or not prefix or not (prefix.startswith(text) or (text.startswith(prefix) and prefix != "/")):
+        return expression, ""
+    is_sure = prefix.startswith(text) and expression.removeprefix(text) in ("(.*)", "(.*)$")
+    return f"^{expression}", "" if is_sure else f"Paths that have {text} further behind alone stay as they are."
+
+
 @dataclass(frozen=True, slots=True)
 class Moved:
     """Another path for the server: a fixed one, or `beginning` before what is left of the old one."""

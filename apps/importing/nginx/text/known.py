@@ -129,6 +129,12 @@ def _judge(ledger: Ledger, line: Line, directive: Directive | None) -> None:
         if re.fullmatch(pattern, name):
             ledger.impossible(line, reason)
             return
+    _judge_by_rest(ledger, line, directive)
+
+
+def _judge_by_rest(ledger: Ledger, line: Line, directive: Directive | None) -> None:
+    """What no reader took, and no table knows."""
+    name = line.keyword
     if directive is not None and _is_lost(ledger, directive):
         ledger.impossible(line, LOST_BLOCK)
     elif re.fullmatch(OF_TLS, name):

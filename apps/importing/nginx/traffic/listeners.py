@@ -141,13 +141,7 @@ def _client_certificates(nginx: Nginx, port: Port) -> dict[str, Any]:
             nginx.context.need(f"The file {value_of(file)} (--files).")
             continue
         entry: dict[str, Any] = {"mode": "required" if value_of(verify) == "on" else "optional", "ca": chain}
-        revoked = server.inherited("ssl_crl")
-        if revoked is not None and (lists := nginx.context.files.text(value_of(revoked))):
-            nginx.ledger.mapped(revoked.line)
-            entry["crl"] = lists
-        elif revoked is not None:
-            nginx.ledger.differs(revoked.line, f"The revocation list {value_of(revoked)} was not given.")
-            nginx.context.need(f"The file {value_of(revoked)} (--files).")
+        entry |= _revoked(nginx, server)
         if server is not port.default:
             entry["hostnames"] = _hostnames(server)
             if not entry["hostnames"]:
@@ -155,6 +149,19 @@ def _client_certificates(nginx: Nginx, port: Port) -> dict[str, Any]:
                 continue
         found.append(entry)
     return {"client_certificates": found} if found else {}
+
+
+def _revoked(nginx: Nginx, server: Directive) -> dict[str, str]:
+    """The list of certificates that count no more."""
+    revoked = server.inherited("ssl_crl")
+    if revoked is None:
+        return {}
+    if lists := nginx.context.files.text(value_of(revoked)):
+        nginx.ledger.mapped(revoked.line)
+        return {"crl": lists}
+    nginx.ledger.differs(revoked.line, f"The revocation list {value_of(revoked)} was not given.")
+    nginx.context.need(f"The file {value_of(revoked)} (--files).")
+    return {}
 
 
 def _hostnames(server: Directive) -> list[str]:

@@ -16,8 +16,8 @@ from apps.importing.logic.questions import sayable
 from apps.importing.nginx.rules.access import AS_WRITTEN
 from apps.importing.nginx.rules.conditions import asks_for_files, condition_of
 from apps.importing.nginx.rules.headers import response_headers
-from apps.importing.nginx.rules.returning import OTHER_TARGET, Answered, answer_of
-from apps.importing.nginx.rules.rewriting import NOT_SAID, Moved, moved, redirect_of
+from apps.importing.nginx.rules.returning import Answered, answer_of, redirected
+from apps.importing.nginx.rules.rewriting import NOT_SAID, Moved, begun, moved, redirect_of
 from apps.importing.nginx.rules.targets import Captured, beginning_of, host_beginning_of
 from apps.importing.nginx.rules.variables import OTHER_MATCH, Variables, asks_parts_of_hosts
 from apps.importing.nginx.text.directives import Directive
@@ -192,25 +192,24 @@ class Programs:
         expression, text = each.args[0], each.args[1]
         flag = each.args[2] if len(each.args) > 2 else ""
         questions = self.nginx.context.questions
-        plain = expression.removeprefix("(?i)")
+        plain, why = begun(expression.removeprefix("(?i)"), _prefix_of(inside))
+        ignore_case = expression.startswith("(?i)")
         matches = (
             True
             if plain in ("^", "^(.*)$", "^/(.*)$", "^.*$", ".*", "^/", "^(.*)")
-            else sayable(questions, questions.of_regex(plain, "path", "", ignore_case=plain != expression))
+            else sayable(questions, questions.of_regex(plain, "path", "", ignore_case=ignore_case))
         )
         sure, unknown = surely(matches)
         if unknown:
             self.nginx.ledger.impossible(each.line, NOT_SAID)
             return
         self.nginx.ledger.mapped(each.line)
+        if why:
+            self.nginx.ledger.differs(each.line, why)
         now = all_of([guard, sure])
         if flag in ("redirect", "permanent") or re.match(r"https?://|\$scheme", text):
             target = redirect_of(plain, text, self.contents.server_name)
-            if target is None:
-                self._final(each.line, now, Answered(None, OTHER_TARGET), block)
-                return
-            code = 301 if flag == "permanent" else 302
-            self._final(each.line, now, Answered(Effect("redirect", (code, target))), block)
+            self._final(each.line, now, redirected(301 if flag == "permanent" else 302, target), block)
             left.without(sure, answered=True)
             return
         change = moved(plain, text)
@@ -291,6 +290,12 @@ def _captured_by(directive: Directive, before: Captured) -> Captured:
     if variable in ("$host", "$http_host"):
         return replace(before, host=host_beginning_of(expression))
     return Captured(beginning_of(expression)) if variable in ("$uri", "$request_uri", "$document_uri") else before
+
+
+def _prefix_of(location: Directive | None) -> str:
+    """What all paths of a location begin with; empty where nothing says it."""
+    sign, text = modifier_of(location) if location is not None else ("@", "")
+    return text if sign in ("", "^~", "=") else ""
 
 
 def of_some_paths(block: Directive) -> bool:
