@@ -208,3 +208,29 @@ def test_an_expression_that_looks_anywhere_finds_its_text_at_the_beginning_of_it
     assert verdict_of(found, line)[0] is verdict
     moved = {spec["path"] for spec in specs(found, "Route") if spec.get("prefix_rewrite") or "rewrite" in str(spec)}
     assert moved == (set() if verdict is Verdict.NOT_POSSIBLE else {"/api"})
+
+
+def test_headers_of_a_condition_take_the_place_of_those_of_its_location() -> None:
+    found = server(
+        "location / { add_header X-A always-there; proxy_pass http://a;"
+        " if ($request_method = POST) { add_header X-B posted; }"
+        " if ($http_x_kind = odd) { add_header X-C odd; } }"
+    )
+    assert not [each for each in found.report if each.verdict is Verdict.NOT_POSSIBLE]
+    added = {}
+    for spec in specs(found, "Route"):
+        asked = tuple(sorted({*spec.get("methods", ()), *(each["name"] for each in spec.get("headers", ()))}))
+        added[asked] = spec["rules"]["response_headers"]["add"]
+    assert added[()] == {"X-A": "always-there"}
+    assert added["POST",] == {"X-B": "posted"}
+    assert [value for asked, value in added.items() if "X-Kind" in asked or "x-kind" in asked] != []
+    assert {tuple(value) for asked, value in added.items() if len(asked) > 1} <= {("X-C",)}
+
+
+def test_a_header_that_is_added_twice_is_one_list() -> None:
+    lines = ("add_header Cache-Control public always;", "add_header Cache-Control max-age=5 always;")
+    found = server("location / { proxy_pass http://a; " + " ".join(lines) + " }")
+    (route,) = specs(found, "Route")
+    assert route["rules"]["response_headers"]["add"] == {"Cache-Control": "public, max-age=5"}
+    assert verdict_of(found, "add_header Cache-Control public always")[0] is Verdict.MAPPED
+    assert verdict_of(found, "add_header Cache-Control max-age=5 always")[0] is Verdict.DIFFERENT

@@ -129,36 +129,47 @@ def _host(text: str) -> tuple[Effect | None, str]:
 
 def response_headers(scope: Directive, variables: Variables, ledger: Ledger, *, proxied: str = "") -> Iterator[Effect]:
     """`add_header`, and `proxy_hide_header` where a server answers (`proxied` is proxy or grpc)."""
-    names: set[str] = set()
+    added: dict[str, tuple[str, str]] = {}
     for each in scope.all_inherited("add_header"):
-        if len(each.args) < 2:
-            ledger.impossible(each.line, "The directive lacks the name or value of the header.")
+        if (pair := _added(each, variables, ledger)) is None:
             continue
-        name, value = each.args[0], header_value(_constant(each.args[1], variables))
-        try:
-            header_text.response_header(name)
-        except GrammarError as error:
-            if (name.lower(), value) == ("content-length", "0"):
-                ledger.differs(each.line, NO_LENGTH)
-            else:
-                ledger.impossible(each.line, error.message)
+        before = added.get(pair[0].lower())
+        if before is not None and before[0].lower() == "set-cookie":
+            ledger.impossible(each.line, "One Set-Cookie is added; let the server set the others.")
             continue
-        if each.args[1] == "":
-            ledger.mapped(each.line)
-        elif value is None:
-            ledger.impossible(each.line, f"The value of {name} is made of what header texts have no variable for.")
-        elif name.lower() in names:
-            ledger.impossible(each.line, f"{name} is added once; put both values into one directive.")
-        else:
-            names.add(name.lower())
-            ledger.mapped(each.line)
-            if each.args[-1] != "always":
-                ledger.differs(each.line, WITH_ERRORS)
-            yield change("response_headers", "add", (name, value))
+        if before is not None:
+            ledger.differs(each.line, f"{pair[0]} is sent once, with both values as one list.")
+            pair = before[0], f"{before[1]}, {pair[1]}"
+        added[pair[0].lower()] = pair
+    yield from (change("response_headers", "add", pair) for pair in added.values())
     yield from _expiry(scope, ledger)
     if proxied:
         yield from _hidden(scope, proxied, ledger)
         yield from _redirected(scope, ledger)
+
+
+def _added(directive: Directive, variables: Variables, ledger: Ledger) -> tuple[str, str] | None:
+    """Name and value of one `add_header`; None where it adds nothing, which is said."""
+    if len(directive.args) < 2:
+        ledger.impossible(directive.line, "The directive lacks the name or value of the header.")
+        return None
+    name, text = directive.args[:2]
+    value = header_value(_constant(text, variables))
+    try:
+        header_text.response_header(name)
+    except GrammarError as error:
+        if (name.lower(), value) == ("content-length", "0"):
+            ledger.differs(directive.line, NO_LENGTH)
+        else:
+            ledger.impossible(directive.line, error.message)
+        return None
+    if text and value is None:
+        ledger.impossible(directive.line, f"The value of {name} is made of what header texts have no variable for.")
+        return None
+    ledger.mapped(directive.line)
+    if text and directive.args[-1] != "always":
+        ledger.differs(directive.line, WITH_ERRORS)
+    return (name, value) if text and value is not None else None
 
 
 def _expiry(scope: Directive, ledger: Ledger) -> Iterator[Effect]:

@@ -28,15 +28,20 @@ from apps.importing.verdicts import Line, Verdict
 
 NO_FILES = "Nodes have no files, so this is decided as if no file were there; put a server behind that has them."
 REFUSES = (("401",), ("403",), ("404",), ("444",))
+HEADERS = ("add_header", "expires")
 IN_ORDER = ("set", "if", "return", "rewrite", "break")
 
 
 @dataclass(slots=True)
 class Left:
-    """When directives that follow are still read, and when the request is still to be answered (`goes_on`)."""
+    """When directives that follow are still read, and when the request is still to be answered (`goes_on`).
+
+    `others` are blocks of `if` that answer in the place of the location: the last one whose condition holds.
+    """
 
     reads: Formula = True
     goes_on: Formula = True
+    others: list[tuple[Formula, Directive]] = field(default_factory=list)
 
     def without(self, condition: Formula, *, answered: bool) -> None:
         """Where the condition holds nothing more is read; and it may be answered as well."""
@@ -93,6 +98,8 @@ class Programs:
             return
         own = variables.copy()
         left = self._in_order(choice.scope, guard, own, choice.captured, inside=choice.scope)
+        for condition, other in reversed(left.others):
+            self._content(other, all_of([guard, left.goes_on, condition]), own, choice.captured)
         self._content(choice.scope, all_of([guard, left.goes_on]), own, choice.captured)
 
     def _in_order(
@@ -136,7 +143,7 @@ class Programs:
             for one in each.everything():
                 self.nginx.ledger.impossible(one.line, "Its condition cannot be asked, so this never holds.")
             return
-        own, now = _captured_by(each, captured), all_of([guard, sure])
+        own, now, asked = _captured_by(each, captured), all_of([guard, sure]), all_of([left.reads, sure])
         for one in (one for one in each.each("set") if len(one.args) == 2):
             variables.set(one.args[0].removeprefix("$"), one.args[1], all_of([left.reads, sure]))
             self.nginx.ledger.mapped(one.line)
@@ -148,6 +155,8 @@ class Programs:
         if inside is not None and any(each.each("proxy_pass", "grpc_pass")):
             self._content(each, all_of([now, inner.goes_on]), variables, own)
             left.without(sure, answered=True)
+        elif inside is not None and (left.others or any(each.each(*HEADERS))):
+            left.others.append((asked, _with_headers(inside, each)))
 
     def _say(self, each: Directive, sure: Formula, unknown: list[str]) -> None:
         """What of a condition is asked in another way, or not at all."""
@@ -304,6 +313,14 @@ def of_some_paths(block: Directive) -> bool:
     while around is not None and around.name != "location":
         around = around.parent
     return around is not None and modifier_of(around)[1] != "/"
+
+
+def _with_headers(location: Directive, block: Directive) -> Directive:
+    """The location with the headers of a block of `if`: those that it says take the place of the location's."""
+    said = [each for each in block.block or () if each.name in HEADERS]
+    names = {each.name for each in said}
+    kept = [each for each in location.block or () if each.name not in names]
+    return replace(location, block=[*kept, *said])
 
 
 def _without_set(block: Directive) -> Directive:
