@@ -234,3 +234,26 @@ def test_a_header_that_is_added_twice_is_one_list() -> None:
     assert route["rules"]["response_headers"]["add"] == {"Cache-Control": "public, max-age=5"}
     assert verdict_of(found, "add_header Cache-Control public always")[0] is Verdict.MAPPED
     assert verdict_of(found, "add_header Cache-Control max-age=5 always")[0] is Verdict.DIFFERENT
+
+
+@pytest.mark.parametrize(
+    ("said", "drops"),
+    [
+        ("set $x http://a; proxy_pass $x/base/", True),
+        ("set $x http://a; proxy_pass $x/base/$is_args$args", False),
+        ("set $x http://a; proxy_pass $x$request_uri", False),
+        ("proxy_pass http://a$uri", True),
+        ("proxy_pass http://a", False),
+    ],
+)
+def test_a_path_of_variables_is_sent_without_a_query_that_it_does_not_name(said: str, drops: bool) -> None:
+    found = server(f"location /v1/ {{ {said}; }}")
+    assert ("'drop_query': True" in str(found.documents)) == drops
+
+
+@pytest.mark.parametrize(("path", "drops"), [("/$1", True), ("/$1$is_args$args", False)])
+def test_a_server_gets_what_the_expression_of_its_location_holds(path: str, drops: bool) -> None:
+    found = server(f"location ~ ^/v1/(.*)$ {{ proxy_pass http://a{path}; }}")
+    assert verdict_of(found, f"proxy_pass http://a{path}")[0] is Verdict.MAPPED
+    assert "'prefix_rewrite': '/'" in str(found.documents)
+    assert ("'drop_query': True" in str(found.documents)) == drops

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from apps.importing.contract import Import
 from apps.importing.files import Files
-from apps.importing.nginx.pools.reaching import read_url
+from apps.importing.nginx.pools.reaching import Url, read_url
 from apps.importing.nginx.text.directives import Directive, value_of
 from apps.importing.nginx.text.tree import Tree
 from apps.importing.nginx.text.words import shown
@@ -27,7 +27,7 @@ KEPT = frozenset(
     server location server_name return rewrite set if break map default_type proxy_pass proxy_set_header
     proxy_hide_header add_header allow deny internal limit_except try_files root satisfy error_page
     proxy_intercept_errors proxy_next_upstream proxy_next_upstream_tries merge_slashes client_max_body_size
-    auth_basic auth_basic_user_file
+    auth_basic auth_basic_user_file expires
     """.split()  # noqa: SIM905 - as a list it would take a screen
 )
 DECIDES = frozenset(
@@ -51,6 +51,7 @@ events {{}}
 http {{
 access_log off;
 port_in_redirect off;"""
+PASSED = "$passed"
 FOLDERS = "".join(f"{name}_temp_path {{0}}/{name};\n" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
 
 
@@ -133,6 +134,7 @@ class OldNginx:
 
     def _server(self, server: Directive, spare: Iterator[int]) -> Iterator[str]:
         yield "server {"
+        listening: dict[str, list[str]] = {}  # another one for QUIC, or for another address, is the same port here
         for each in list(server.each("listen")) or [Directive("listen", ("80",), server.line)]:
             found, numbers = endpoints_of(value_of(each))
             if found.startswith(LOOPBACK):
@@ -140,12 +142,14 @@ class OldNginx:
             if "proxy_protocol" in each.args or server.inherited("ssl_verify_client") is not None:
                 raise NotReplayable("Clients would have to speak the PROXY protocol or show certificates.")
             tls = "ssl" in each.args or value_of(server.last("ssl")) == "on"
-            words = [word for word in ("ssl", "default_server") if word in each.args or (word == "ssl" and tls)]
+            is_default = not {"default_server", "default"}.isdisjoint(each.args)
+            words = [*(["ssl"] if tls else ()), *(["default_server"] if is_default else ())]
             for port in numbers:
                 self.ports.setdefault(port, next(spare))
                 self.encrypted[port] = self.encrypted.get(port, False) or tls
                 address = f"[::1]:{self.ports[port]}" if ":" in found else f"127.0.0.1:{self.ports[port]}"
-                yield f"listen {' '.join([address, *words])};"
+                listening.setdefault(address, words)
+        yield from (f"listen {' '.join([address, *words])};" for address, words in listening.items())
         if any(self.encrypted.values()):
             yield f"ssl_certificate {self._certificate};\nssl_certificate_key {self._certificate};"
         for each in server.block or ():
@@ -163,8 +167,10 @@ class OldNginx:
             args = (str(self._folder / "nothing"),)
         if name == "proxy_pass":
             yield from self._own_host(each)
-        if name == "proxy_pass":
             args = (self._passed(each),)
+            if "$" in value_of(each) and args[0].startswith("http://127.0.0.1:"):
+                yield shown("set", (PASSED, args[0])) + ";"  # a path in a variable is the whole path
+                args = (PASSED,)
         if each.block is None:
             yield shown(name if not in_map else json.dumps(name), args) + ";"
             return
@@ -182,7 +188,7 @@ class OldNginx:
     def _passed(self, each: Directive) -> str:
         """Where requests go here; servers speak plain http, and nobody answers at port 9."""
         pools = self._pools_of(each)
-        url = read_url(value_of(each), is_grpc=each.name == "grpc_pass")
+        url = _url(each)
         if url is None:
             return value_of(each)
         upstream = self._upstreams.get(url.target)
@@ -195,7 +201,7 @@ class OldNginx:
     def _own_host(self, passing: Directive) -> Iterator[str]:
         """Servers get the name of where requests went, which is not here, unless a line says another host."""
         is_grpc, scope = passing.name == "grpc_pass", passing.parent
-        url = read_url(value_of(passing), is_grpc=is_grpc)
+        url = _url(passing)
         if url is None or scope is None or "$" in url.target or (url.target in self._upstreams and not is_grpc):
             return
         if scope.name in ("if", "limit_except"):  # where nginx sets no headers
@@ -254,8 +260,24 @@ class OldNginx:
         for name, each in sorted(names, key=lambda pair: -len(pair[0])):
             if name.startswith(("*.", ".")) and host.endswith(name.removeprefix("*")):
                 return each
-        said = (each for each in listening for one in each.each("listen") if "default_server" in one.args)
+        said = (
+            each for each in listening for one in each.each("listen")
+            if not {"default_server", "default"}.isdisjoint(one.args)
+        )  # fmt: skip
         return next(said, next(iter(listening), None))
+
+
+def _url(passing: Directive) -> Url | None:
+    """Where it passes requests, with what `set` around it says once and for all."""
+    text, scope = value_of(passing), passing.parent
+    while scope is not None and scope.name != "":
+        for each in scope.each("set"):
+            name, value = (*each.args, "")[:2]
+            others = [one for one in scope.everything() if one.name == "set" and value_of(one) == name]
+            if len(others) == 1:
+                text = re.sub(rf"{re.escape(name)}\b", lambda _, value=value: value, text)  # type: ignore[misc]
+        scope = scope.parent
+    return read_url(text, is_grpc=passing.name == "grpc_pass")
 
 
 def _key(each: Directive) -> tuple[str, int, str]:
@@ -282,8 +304,9 @@ def _may_take(block: Directive, path: str) -> bool:
 
 def _says(each: Directive, name: str) -> bool:
     if name in ("status", "pool"):
-        return each.name in DECIDES
+        return each.name in DECIDES or "_by_lua" in each.name
     if name in CHANGES:
         return each.name in CHANGES[name]
     header = name.rpartition(" ")[2]
-    return any(header in word.lower() for word in each.args)
+    by_time = each.name == "expires" and header in ("expires", "cache-control")
+    return by_time or any(header in word.lower() for word in each.args)

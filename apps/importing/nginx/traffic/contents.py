@@ -13,6 +13,7 @@ from apps.importing.nginx.pools.reaching import SAME_PATH, Url, note_websocket, 
 from apps.importing.nginx.rules.access import AS_WRITTEN, REFUSED, access, basic_auth, body, limits, refusal
 from apps.importing.nginx.rules.headers import request_headers, response_headers, sets_host
 from apps.importing.nginx.rules.pages import error_pages
+from apps.importing.nginx.rules.rewriting import moved
 from apps.importing.nginx.rules.targets import Captured
 from apps.importing.nginx.rules.variables import Variables
 from apps.importing.nginx.text.directives import Directive, value_of
@@ -22,6 +23,7 @@ from apps.importing.verdicts import Line
 
 NOTHING_HERE = fixed(404, "No server is there for this request.\n")
 ONE_SLASH = "Servers get one slash where nginx sent two."
+WITHOUT_QUERY = change("rewrite", "drop_query", True)
 Content = tuple[Formula, Line, list[Effect]]
 STATIC = ("root", "alias", "index", "try_files", "autoindex", "fastcgi_pass", "uwsgi_pass", "scgi_pass",
           "memcached_pass", "stub_status", "empty_gif")  # fmt: skip
@@ -117,27 +119,32 @@ class Contents:
                 ledger.impossible(passing.line, f"{why} Requests get 503 here.")
                 yield condition, passing.line, [*guards, NOWHERE]
                 continue
-            moved = self._moved(scope, passing, url, by_variable="$" in text)
-            if moved is None:
+            path = self._moved(scope, passing, url, by_variable="$" in text)
+            if path is None:
                 yield condition, passing.line, [*guards, NOWHERE]
                 continue
             key = pool_key(self.nginx, scope, passing, url)
             host = proxy_host(url)
             own = [] if sets_host(scope, f"{word}_set_header") or not host else [change("rewrite", "host", host)]
-            yield condition, passing.line, [*common, *own, *moved, Effect("backend", (key,))]
+            yield condition, passing.line, [*common, *own, *path, Effect("backend", (key,))]
 
     def _moved(self, scope: Directive, passing: Directive, url: Url, *, by_variable: bool) -> list[Effect] | None:
         """What the path behind the server says: it takes the place of the location's. None where it cannot be said."""
         ledger, uri = self.nginx.ledger, url.uri
         if uri in ("", *SAME_PATH):
-            return []
+            return [WITHOUT_QUERY] if uri == "$uri" else []
         sign, text = modifier_of(scope)
         plain = uri.removesuffix("$is_args$args")
+        # Of variables nginx takes path and query as they are.
+        query = [WITHOUT_QUERY] if by_variable and plain == uri else []
+        if sign == "~" and "$" in plain and (new := moved(text, plain)) is not None:
+            return [*new.effects, *query]
         if "$" in plain or "?" in plain:
             ledger.impossible(passing.line, "The path of servers is a fixed text here, so requests get 503.")
             return None
         if by_variable or sign == "=":
-            return self._whole(passing, plain)
+            whole = self._whole(passing, plain)
+            return None if whole is None else [*whole, *query]
         if scope.name != "location" or sign in ("~", "~*", "@"):
             ledger.impossible(passing.line, "nginx takes no path behind the server here, so requests get 503.")
             return None
