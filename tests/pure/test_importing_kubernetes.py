@@ -392,3 +392,24 @@ def test_redirects_of_servers_that_stay_as_they_are(start: str, to: str) -> None
     assert "response_rewrite" not in str(found.documents)
     wanted = {"off": Verdict.MAPPED, "default": Verdict.DIFFERENT}.get(start, Verdict.NOT_POSSIBLE)
     assert said(found, "proxy-redirect-from")[0] is wanted
+
+
+@pytest.mark.parametrize("version", ["extensions/v1beta1", "networking.k8s.io/v1beta1"])
+def test_an_ingress_as_it_was_written_before_v1_is_read(version: str) -> None:
+    paths = [{"path": "/", "backend": {"serviceName": "a", "servicePort": 80}}]
+    spec: dict[str, Any] = {
+        "backend": {"serviceName": "b", "servicePort": 80},
+        "rules": [{"host": "x.example.com", "http": {"paths": paths}}],
+    }
+    old = {"apiVersion": version, "kind": "Ingress", "metadata": {"name": "web"}, "spec": spec}
+    found = read(old)
+    assert not [each for each in found.report if each.verdict is Verdict.NOT_POSSIBLE]
+    assert [each[-1] for each in routes(found)] == ["a"]
+    del spec["rules"]
+    assert routes(read(old)) == [("*", "prefix", "/", {}, "b")]
+
+
+def test_a_variable_that_nobody_replaced_is_named_as_one() -> None:
+    verdict, why = said(read(ingress(rules={"${HOST}": [("/", "Prefix", "a")]})), "spec.rules[0].host")
+    assert verdict is Verdict.NOT_POSSIBLE
+    assert "Replace this variable" in why

@@ -371,3 +371,35 @@ def test_filters_of_the_only_backend_are_those_of_the_rule() -> None:
     one_of_two = {"backendRefs": [{"name": "a", "port": 80, "filters": set_one}, {"name": "b", "port": 80}]}
     pools = specs(read(gateway(), route(one_of_two)), "Pool")
     assert [each.get("request_headers") for each in pools.values()] == [{"X-A": "1"}, None]
+
+
+def test_a_gateway_that_is_not_in_the_file_is_asked_for() -> None:
+    found = read(route(rule("a")))
+    assert {line.verdict for line in found.report} <= {Verdict.DIFFERENT, Verdict.MAPPED, Verdict.NODE_SETTING}
+    assert found.needs == ("The manifest of the Gateway default/edge, as the HTTPRoute default/web names it.",)
+
+
+def test_a_route_of_a_mesh_waits_for_no_gateway() -> None:
+    service = route(rule("a"))
+    service["spec"]["parentRefs"] = [{"kind": "Service", "name": "a"}]
+    found = read(gateway(), service)
+    assert verdicts(found, "spec.parentRefs") == {Verdict.NOT_POSSIBLE}
+    assert not found.needs
+
+
+def test_a_listener_that_the_gateway_lacks_is_not_asked_for() -> None:
+    found = read(gateway(), route(rule("a"), sectionName="other"))
+    assert verdicts(found, "spec.parentRefs") == {Verdict.NOT_POSSIBLE}
+    assert not found.needs
+
+
+def test_tls_of_a_listener_that_ends_none_is_dead() -> None:
+    listener = {"name": "http", "port": 80, "protocol": "HTTP", "tls": {"mode": "Terminate"}}
+    assert verdicts(read(gateway(listener), route(rule("a"))), "tls.mode") == {Verdict.DEAD}
+
+
+def test_a_grant_that_nobody_needs_is_dead() -> None:
+    spec = {"from": [{"group": "g", "kind": "HTTPRoute", "namespace": "x"}], "to": [{"group": "", "kind": "Service"}]}
+    grant = {"apiVersion": "gateway.networking.k8s.io/v1beta1", "kind": "ReferenceGrant", "metadata": {"name": "g"}}
+    found = read(grant | {"spec": spec})
+    assert verdicts(found, "spec.from[0].kind") == {Verdict.DEAD}

@@ -97,6 +97,7 @@ def test_what_the_cluster_writes_is_no_loss() -> None:
         ("a: *nobody", "no YAML"),
         ("a: \x00", "no YAML"),
         ("a: \udc80", "UTF-8"),
+        ("{{- if .Values.on }}\nkind: Ingress\n{{- end }}", "render it first"),
     ],
 )
 def test_what_cannot_be_read_is_refused_at_its_line(text: str, why: str) -> None:

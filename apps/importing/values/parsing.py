@@ -11,6 +11,7 @@ import yaml
 MOST_VALUES, MOST_DEPTH = 200_000, 60
 # A longer number is text: Python writes none of more than 4 300 digits.
 MOST_DIGITS = 100
+RENDER = "It looks like a template of a chart: render it first (helm template)."
 # Written in C where libyaml is there.
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 Path = tuple[str | int, ...]
@@ -62,7 +63,8 @@ def documents(text: str, count: Count) -> Iterator[Document]:
         raise Refused(1, "This is no text in UTF-8.") from error
     except yaml.YAMLError as error:
         problem = getattr(error, "problem", None) or "it cannot be read"
-        raise Refused(_line(getattr(error, "problem_mark", None)), f"This is no YAML: {problem}.") from error
+        hint = f" {RENDER}" if "{{" in text else ""
+        raise Refused(_line(getattr(error, "problem_mark", None)), f"This is no YAML: {problem}.{hint}") from error
     walk = _Walk(count)
     for node in nodes:
         if node is not None and node.value != "":  # else nothing stands between two marks

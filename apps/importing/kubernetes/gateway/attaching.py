@@ -11,7 +11,11 @@ from apps.importing.kubernetes.gateway.listeners import ANY, Listener, hostname_
 from apps.importing.kubernetes.manifests.manifest import Manifest
 from apps.importing.values.parsing import Path
 
-NO_GATEWAY = "This Gateway is not in the file, or it has no such listener; add it to the YAML."
+NO_LISTENER = "Refused by the cluster as well: the Gateway has no such listener."
+NO_GATEWAY = "This Gateway is not in the file; add its manifest."
+OF_MESH = "Only requests that come through a Gateway are moved; those between Services stay with the mesh."
+WAITS = "The route waits for its Gateway."
+NOWHERE = "The route attaches to no listener."
 NO_HOST = "Refused by the cluster as well: the listener is for none of these hostnames."
 OTHER_NAMESPACE = "Refused by the cluster as well: the listener takes routes of its own namespace only."
 KINDS = {"HTTP": ("HTTPRoute", "GRPCRoute"), "HTTPS": ("HTTPRoute", "GRPCRoute"), "TLS": ("TLSRoute", "TCPRoute"),
@@ -22,10 +26,14 @@ def attachments(context: Context, route: Manifest, listeners: list[Listener]) ->
     """Listeners with the hostnames that route and listener share."""
     wanted = _hostnames(route)
     found: dict[int, tuple[Listener, list[str]]] = {}
+    missing: list[Path] = []
     for at, ref in route.each("spec", "parentRefs"):
         named = [each for each in listeners if _is_named(route, ref, each)]
-        if ref.get("kind", "Gateway") != "Gateway" or not named:
-            route.impossible(at, NO_GATEWAY)
+        if not named:
+            why = _missing(context, route, ref)
+            missing += [at] if why == NO_GATEWAY else []
+            if why != NO_GATEWAY:
+                route.impossible(at, why)
             continue
         route.mapped(at)
         taken = [each for each in named if _takes(context, route, each, at)]
@@ -35,12 +43,39 @@ def attachments(context: Context, route: Manifest, listeners: list[Listener]) ->
                 found[id(listener)] = (listener, shared)
         if taken and not any(id(each) in found for each in taken):
             route.impossible(at, NO_HOST)
-    for path, text in route.texts("spec", "hostnames"):
+    for at in missing:
+        route.impossible(at, NO_GATEWAY) if found else route.differs(at, NO_GATEWAY)
+    for path, text in route.texts("spec", "hostnames") if found or not missing else ():
         if any(_shared(listener.hostname, [_ours(text)]) for listener, _ in found.values()):
             route.mapped(path)
         else:
             route.dead(path, "No listener that it attaches to is for this hostname.")
     return list(found.values())
+
+
+def without_listener(context: Context, route: Manifest) -> None:
+    """A route that attaches to nothing: a Gateway that was not given is asked for."""
+    names = [
+        f"{ref.get('namespace') or route.namespace}/{ref.get('name')}"
+        for _, ref in route.each("spec", "parentRefs") if _missing(context, route, ref) == NO_GATEWAY
+    ]  # fmt: skip
+    if not names:
+        route.impossible(("spec", "rules"), NOWHERE)
+        return
+    route.differs(("spec", "hostnames"), WAITS)
+    route.differs(("spec", "rules"), WAITS)
+    for name in dict.fromkeys(names):
+        context.need(
+            f"The manifest of the Gateway {name}, as the {route.kind} {route.namespace}/{route.name} names it."
+        )
+
+
+def _missing(context: Context, route: Manifest, ref: Mapping[str, object]) -> str:
+    """Why a parent has no listener."""
+    if ref.get("kind", "Gateway") != "Gateway":
+        return OF_MESH
+    there = context.find("Gateway", (str(ref.get("namespace") or route.namespace), str(ref.get("name"))))
+    return NO_GATEWAY if there is None else NO_LISTENER
 
 
 def _hostnames(route: Manifest) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from apps.importing.kubernetes.context import Context
-from apps.importing.kubernetes.gateway.attaching import attachments
+from apps.importing.kubernetes.gateway.attaching import attachments, without_listener
 from apps.importing.kubernetes.gateway.backends import shares_of
 from apps.importing.kubernetes.gateway.listeners import ANY, Listener
 from apps.importing.kubernetes.manifests.manifest import Manifest
@@ -21,7 +21,7 @@ def read_connections(context: Context, pools: Pools, listeners: list[Listener]) 
         route.mapped(("kind",))
         attached = attachments(context, route, listeners)
         if not attached:
-            route.impossible(("spec", "rules"), "The route attaches to no listener.")
+            without_listener(context, route)
             continue
         pool = _pool(context, pools, route)
         for listener, hostnames in attached if pool else ():

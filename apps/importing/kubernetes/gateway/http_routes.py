@@ -11,7 +11,7 @@ from typing import Any
 from apps.compiler.grammars.servers import MOST_RETRIES
 from apps.compiler.matching.hosts import covers, example_of
 from apps.importing.kubernetes.context import Context
-from apps.importing.kubernetes.gateway.attaching import attachments
+from apps.importing.kubernetes.gateway.attaching import attachments, without_listener
 from apps.importing.kubernetes.gateway.backends import ERROR, shares_of
 from apps.importing.kubernetes.gateway.filters import Filters, filters_of
 from apps.importing.kubernetes.gateway.grants import closes, guards
@@ -52,7 +52,7 @@ class HttpRoutes:
                 for at, _ in route.each("spec", "rules"):
                     self._rule(route, at, fronts)
             else:
-                route.impossible(("spec", "rules"), "The route attaches to no listener.")
+                without_listener(self.context, route)
         self._isolate()
 
     def _fronts(self, attached: list[tuple[Listener, list[str]]]) -> Iterator[tuple[str, str, str]]:

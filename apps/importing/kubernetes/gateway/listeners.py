@@ -98,6 +98,8 @@ def _listener(context: Context, gateway: Manifest, at: Path, said: Any, first: d
         for line in gateway.known((*at, name)) if name != "tls" or protocol in ("HTTPS", "TLS") else ():
             if context.ledger.verdict_of(line) is None:
                 context.ledger.mapped(line, f"LoadBalancer {called}")
+    if protocol in ("HTTP", "TCP"):
+        gateway.dead((*at, "tls"), f"A listener of {protocol} ends no TLS.")
     if shown:
         spec["certificates"] = list(dict.fromkeys([*spec.get("certificates", []), *shown]))
     _clients(context, gateway, at, spec, hostname)

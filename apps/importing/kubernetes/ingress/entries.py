@@ -17,6 +17,7 @@ from apps.importing.kubernetes.objects.endpoints import Target
 from apps.importing.values.parsing import Path
 
 ANY = "*"
+LEFT_OVER = "Replace this variable first, as whoever applies the file does (envsubst)."
 PROTECTS = {"access", "basic_auth", "client_limit"}
 PREFIX_IN_TRAEFIK = "Traefik compares beginnings of texts unless it is told otherwise; here whole segments count."
 
@@ -81,7 +82,7 @@ def host_of(ingress: Manifest, at: Path, text: object) -> str | None:
     try:
         return names.hostname_of_route(str(text).lower())
     except GrammarError as error:
-        ingress.impossible(at, error.message)
+        ingress.impossible(at, LEFT_OVER if "$" in str(text) else error.message)
         return None
 
 
@@ -143,11 +144,12 @@ def _path(
 
 def target_of(ingress: Manifest, at: Path) -> Target | None:
     """The Service of a backend; None for one that is none."""
-    service = ingress.at(*at, "service")
+    name = ingress.at(*at, "service", "name") or ingress.at(*at, "serviceName")
     port = ingress.at(*at, "service", "port", "number") or ingress.at(*at, "service", "port", "name")
-    if not isinstance(service, Mapping) or not service.get("name") or port is None:
+    port = port or ingress.at(*at, "servicePort")
+    if not name or port is None:
         ingress.impossible(at, "Only a Service with a port can be a backend; the path answers 503.")
         return None
-    ingress.mapped((*at, "service", "name"))
-    ingress.mapped((*at, "service", "port"))
-    return Target(ingress.namespace, str(service["name"]), str(port))
+    for part in ("service", "serviceName", "servicePort"):
+        ingress.mapped((*at, part))
+    return Target(ingress.namespace, str(name), str(port))

@@ -17,6 +17,7 @@ from apps.importing.kubernetes.ingress.tls import certificates_of
 from apps.importing.kubernetes.manifests.manifest import ANNOTATIONS, Manifest
 from apps.importing.kubernetes.objects.pools import Pools
 
+GROUPS = ("networking.k8s.io", "extensions")
 EVERY_PATH = PathOfOurs("prefix", "/", "/")
 NOT_FOUND = {"fixed_response": {"status": 404, "body": "Nothing is here.\n"}}
 NO_ROOM = (
@@ -30,8 +31,8 @@ def read_ingresses(context: Context, pools: Pools) -> None:
     """Every Ingress of the file."""
     classes: dict[tuple[str, str], list[Reading]] = {}
     for ingress in context.of_kind("Ingress"):
-        if ingress.group != "networking.k8s.io":
-            ingress.impossible((), f"Only Ingress of networking.k8s.io/v1 is read, not of {ingress.group or 'v1'}.")
+        if ingress.group not in GROUPS:
+            ingress.impossible((), f"Only Ingress of {GROUPS[0]} is read, not of {ingress.group or 'v1'}.")
             continue
         controller = controller_of(context, ingress)
         settings = settings_of(context, ingress, controller)
@@ -136,7 +137,8 @@ class _Class:
         hosts = {draft.entry.host for draft in drafts}
         full = {draft.entry.host for draft in drafts if draft.path.text == "/" and draft.path.kind == "prefix"}
         for reading in self.readings:
-            ingress, at = reading.ingress, ("spec", "defaultBackend")
+            ingress = reading.ingress
+            at = ("spec", "backend" if ingress.at("spec", "defaultBackend") is None else "defaultBackend")  # v1beta1
             if ingress.at(*at) is None:
                 continue
             target = target_of(ingress, at)

@@ -78,7 +78,7 @@ def _field(manifest: Manifest, path: Path) -> tuple[Verdict, str]:
             return Verdict.DEAD, UNUSED
         return Verdict.NODE_SETTING, SERVICE
     if kind in ("EndpointSlice", "Endpoints", "Secret", "ReferenceGrant", "BackendTLSPolicy"):
-        unknown = kind in ("ReferenceGrant", "BackendTLSPolicy") and path != ("kind",)
+        unknown = kind in ("ReferenceGrant", "BackendTLSPolicy") and not manifest.is_known(path)
         return (Verdict.NOT_POSSIBLE, f"This field of a {kind} is not read.") if unknown else (Verdict.DEAD, UNUSED)
     if kind in ("IngressClass", "GatewayClass"):
         return Verdict.NODE_SETTING, "Which program reads the objects of the class."

@@ -32,7 +32,8 @@ _ROUTE = (
     *(f"spec.parentRefs.{each}" for each in (*_REFS[:5], "sectionName")), "spec.hostnames",
     *(f"spec.rules.{each}" for each in _RULE),
 )  # fmt: skip
-_INGRESS_BACKEND = ("service.name", "service.port.number", "service.port.name")
+# The last two are how v1beta1 wrote it.
+_INGRESS_BACKEND = ("service.name", "service.port.number", "service.port.name", "serviceName", "servicePort")
 _LISTENER = (
     "name", "port", "protocol", "hostname", "tls.mode", *(f"tls.certificateRefs.{each}" for each in _REFS[:4]),
     *(f"tls.frontendValidation.caCertificateRefs.{each}" for each in _REFS[:4]), "allowedRoutes.namespaces.from",
@@ -47,7 +48,7 @@ KNOWN: Mapping[str, frozenset[str]] = {
         {"spec.ingressClassName", "spec.tls.hosts", "spec.tls.secretName", "spec.rules.host",
          "spec.rules.http.paths.path", "spec.rules.http.paths.pathType",
          *(f"spec.rules.http.paths.backend.{each}" for each in _INGRESS_BACKEND),
-         *(f"spec.defaultBackend.{each}" for each in _INGRESS_BACKEND)}
+         *(f"spec.{field}.{each}" for field in ("defaultBackend", "backend") for each in _INGRESS_BACKEND)}
     ),
     "Gateway": frozenset(
         {"spec.gatewayClassName", "spec.addresses.type", "spec.addresses.value", "spec.tls.frontend.perPort.port",
