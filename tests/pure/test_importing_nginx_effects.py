@@ -257,3 +257,12 @@ def test_a_server_gets_what_the_expression_of_its_location_holds(path: str, drop
     assert verdict_of(found, f"proxy_pass http://a{path}")[0] is Verdict.MAPPED
     assert "'prefix_rewrite': '/'" in str(found.documents)
     assert ("'drop_query': True" in str(found.documents)) == drops
+
+
+def test_what_stands_behind_a_break_answers_nobody_whose_path_was_rewritten() -> None:
+    rewritten = "rewrite ^/api/(.*) /$1 break; if ($request_method = OPTIONS) { return 204; } return 403;"
+    found = server(f"location /api {{ {rewritten} proxy_pass http://a; }}", "location / { proxy_pass http://b; }")
+    assert pool_of(found, "/api/x") == "a"
+    assert "403" in pool_of(found, "/apix")
+    asked = [spec["path"] for spec in specs(found, "Route") if "OPTIONS" in spec.get("methods", ())]
+    assert not [path for path in asked if path.startswith("/api/")]

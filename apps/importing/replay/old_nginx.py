@@ -159,7 +159,7 @@ class OldNginx:
     def _directive(self, each: Directive) -> Iterator[str]:
         name, args = each.name.replace("grpc_", "proxy_", 1), each.args
         in_map = each.parent is not None and each.parent.name == "map"
-        if name not in KEPT and not in_map:
+        if (name not in KEPT and not in_map) or (name == "expires" and "$" in value_of(each)):
             return
         if name == "auth_basic_user_file":
             args = (self._beside(value_of(each)),)

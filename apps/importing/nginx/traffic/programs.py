@@ -44,10 +44,11 @@ class Left:
     others: list[tuple[Formula, Directive]] = field(default_factory=list)
 
     def without(self, condition: Formula, *, answered: bool) -> None:
-        """Where the condition holds nothing more is read; and it may be answered as well."""
+        """Where the condition holds nothing more is read; and what was still read there may be answered as well."""
+        read = all_of([self.reads, condition])
         self.reads = simplified(all_of([self.reads, negated(condition)]), lambda _: None)
         if answered:
-            self.goes_on = simplified(all_of([self.goes_on, negated(condition)]), lambda _: None)
+            self.goes_on = simplified(all_of([self.goes_on, negated(read)]), lambda _: None)
 
 
 @dataclass(slots=True)
