@@ -47,7 +47,9 @@ class Context:
     def network_list(self, networks: tuple[str, ...], called: str) -> str:
         """The name of a list of these networks."""
         if networks not in self.network_lists:
-            self.network_lists[networks] = self.name("NetworkList", called or f"networks-{len(self.network_lists) + 1}")
+            called = called or f"networks-{len(self.network_lists) + 1}"
+            taken = frozenset(self.network_lists.values())
+            self.network_lists[networks] = self.free_name("NetworkList", called, taken)
         return self.network_lists[networks]
 
     def need(self, sentence: str) -> None:

@@ -266,3 +266,12 @@ def test_what_stands_behind_a_break_answers_nobody_whose_path_was_rewritten() ->
     assert "403" in pool_of(found, "/apix")
     asked = [spec["path"] for spec in specs(found, "Route") if "OPTIONS" in spec.get("methods", ())]
     assert not [path for path in asked if path.startswith("/api/")]
+
+
+def test_lists_that_begin_alike_have_names_of_their_own() -> None:
+    found = server(
+        "location /a/ { allow 10.1.0.1; deny all; proxy_pass http://a; }",
+        "location /b/ { allow 10.1.0.1; allow 10.2.0.0/16; deny all; proxy_pass http://b; }",
+    )
+    names = [each["name"] for each in found.documents if each["kind"] == "NetworkList"]
+    assert len(names) == len(set(names)) == 2

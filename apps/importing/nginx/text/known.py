@@ -24,6 +24,7 @@ NO_FILES = "Every request of this block is answered without files."
 PAGES = "It has a page of error_page, which nodes send by themselves (error_pages); who asks for the page gets 404."
 OF_TLS = r"ssl_(?:certificate|certificate_key|client_certificate|verify_client|crl)"
 NO_TLS = "No port of its server asks for it: none speaks TLS."
+NAMED = "Requests come to a named location by its try_files alone."
 LOST_BLOCK = "The block around it has no place here."
 OUTSIDE = "It stands outside of any server: read the file that includes this one, with this one beside it (--files)."
 # The first that fits the whole name counts.
@@ -71,7 +72,11 @@ WHY = (
     (r"post_action|auth_request.*|auth_jwt.*", "Ask for tokens in a policy (jwt), or let the server ask."),
     (r"rtmp", "Nodes pass RTMP on as tcp; write a tcp listener, and put an nginx with this block behind."),
     (r"sticky.*", "Session persistence is a setting of the pool (persistence)."),
-    (r"health_check.*|match", "Write the health check of the pool (health_check)."),
+    (r"more_(?:set|clear)_headers", "Write it in response_headers of a policy (set, remove)."),
+    (r"more_(?:set|clear)_input_headers", "Write it in request_headers of a policy (set, remove)."),
+    (r"modsecurity.*", "There is no ModSecurity; what it keeps out comes in."),
+    (r"brotli.*|zstd.*", "Responses are compressed with gzip alone (compression of the listener)."),
+    (r"health_check.*|match|check|check_.*", "Write the health check of the pool (health_check)."),
 )  # fmt: skip
 
 
@@ -137,6 +142,8 @@ def _judge_by_rest(ledger: Ledger, line: Line, directive: Directive | None) -> N
     name = line.keyword
     if directive is not None and _is_lost(ledger, directive):
         ledger.impossible(line, LOST_BLOCK)
+    elif _is_named(directive):
+        ledger.impossible(line, NAMED)
     elif re.fullmatch(OF_TLS, name):
         ledger.note(line, Verdict.DEAD, NO_TLS)
     elif name in READ and not _inside(directive, "if"):
@@ -157,6 +164,14 @@ def _is_lost(ledger: Ledger, directive: Directive) -> bool:
             return True
         around = around.parent
     return False
+
+
+def _is_named(directive: Directive | None) -> bool:
+    """Whether a named location is around it, to which nothing that was read leads."""
+    around = directive.parent if directive is not None else None
+    while around is not None and around.name != "location":
+        around = around.parent
+    return around is not None and around.args[:1] != () and around.args[0].startswith("@")
 
 
 def _inside(directive: Directive | None, *names: str) -> bool:
