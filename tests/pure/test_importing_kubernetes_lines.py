@@ -80,6 +80,26 @@ def test_an_annotation_that_nobody_knows_is_not_possible(kind: str) -> None:
     assert (line.number, line.section, line.verdict) == (6, f"{kind} default/a", Verdict.NOT_POSSIBLE)
 
 
+@pytest.mark.parametrize(
+    ("name", "verdict", "why"),
+    [
+        ("nginx.ingress.kubernetes.io/rate-limit", Verdict.DEAD, "no such annotation"),
+        ("nginx.ingress.kubernetes.io/proxy-cookie-path", Verdict.NOT_POSSIBLE, "Cookies"),
+        ("nginx.ingress.kubernetes.io/influxdb-host", Verdict.NOT_POSSIBLE, "not known"),
+        ("alb.ingress.kubernetes.io/scheme", Verdict.NODE_SETTING, "Fleets"),
+        ("alb.ingress.kubernetes.io/healthcheck-path", Verdict.NOT_POSSIBLE, "health_check"),
+        ("alb.ingress.kubernetes.io/inbound-cidrs", Verdict.NOT_POSSIBLE, "keep somebody out"),
+        ("networking.gke.io/managed-certificates", Verdict.NOT_POSSIBLE, "Name a certificate"),
+        ("konghq.com/plugins", Verdict.NOT_POSSIBLE, "this controller"),
+    ],
+)
+def test_annotations_of_other_controllers_say_what_stands_instead(name: str, verdict: Verdict, why: str) -> None:
+    found = read(f"apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata:\n  annotations:\n    {name}: '1'\n")
+    (line,) = [each for each in found.report if each.text == f"{name}: 1"]
+    assert line.verdict is verdict
+    assert why in line.reasons[0]
+
+
 def test_what_the_cluster_writes_is_no_loss() -> None:
     counts = Counter(line.verdict for line in read((CORPUS / "kubernetes" / "12-list.yaml").read_text()).report)
     assert counts[Verdict.NODE_SETTING] > counts[Verdict.NOT_POSSIBLE] > 0

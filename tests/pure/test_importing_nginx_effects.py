@@ -275,3 +275,29 @@ def test_lists_that_begin_alike_have_names_of_their_own() -> None:
     )
     names = [each["name"] for each in found.documents if each["kind"] == "NetworkList"]
     assert len(names) == len(set(names)) == 2
+
+
+def test_networks_give_a_variable_its_value_the_longest_one_first() -> None:
+    geo = "geo $inside { default 0; 10.0.0.0/8 1; 10.128.0.0/9 0; 192.0.2.0/24 2; }"
+    asks = "if ($inside = 1) { return 403; } if ($inside = 2) { return 401; }"
+    found = server(asks, "location / { proxy_pass http://a; }", outside=geo)
+    assert not [each for each in found.report if each.verdict is Verdict.NOT_POSSIBLE]
+    asked = {
+        tuple(spec.get("client_networks", ())): spec["action"].get("fixed_response", {}).get("status")
+        for spec in specs(found, "Route")
+    }
+    assert asked == {("10.0.0.0/9",): 403, ("192.0.2.0/24",): 401, (): None}
+
+
+@pytest.mark.parametrize("geo", ["geo $arg_ip $x { default 0; }", "geo $x { ranges; 10.0.0.0-10.0.0.9 1; }"])
+def test_other_ways_to_compare_addresses_are_not_possible(geo: str) -> None:
+    found = server("if ($x) { return 403; }", "location / { proxy_pass http://a; }", outside=geo)
+    assert verdict_of(found, geo.partition("{")[0] + "{")[0] is Verdict.NOT_POSSIBLE
+
+
+def test_a_location_of_hidden_files_but_one_refuses_all_others() -> None:
+    found = server("location ~ /\\.(?!well-known).* { deny all; }", "location / { proxy_pass http://a; }")
+    assert "403" in pool_of(found, "/.env")
+    assert "403" in pool_of(found, "/x/.git/config")
+    assert pool_of(found, "/.well-known/acme-challenge/1") == "a"
+    assert pool_of(found, "/x.html") == "a"

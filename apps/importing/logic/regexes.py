@@ -143,6 +143,16 @@ def _as_match(text: str, *, begins: bool) -> tuple[str, str] | None:
 _UNCOUNTED = re.compile(r"(?<!\\)((?:\\\\)*)\(\?:")
 
 
+# `/\.(?!well-known)` to the end: a text that goes on in any way but this one.
+_BUT = re.compile(r"\(\?!((?:[A-Za-z0-9_/-]|\\[/.-])+)\)(?:\.\*\$?)?")
+
+
+def _but(text: str) -> str:
+    """A pattern of all texts that do not begin so."""
+    first, rest = text[:1], text[1:]
+    return f"([^{first}].*|{literal(first)}{_but(rest)})?" if rest else f"([^{first}].*)?"
+
+
 def as_pattern(expression: str, *, ignore_case: bool = False, counts_groups: bool = False) -> str | None:
     """The expression as a pattern that takes the same whole texts; None where ours have no such form.
 
@@ -151,6 +161,8 @@ def as_pattern(expression: str, *, ignore_case: bool = False, counts_groups: boo
     ignore_case |= expression.startswith("(?i)")
     text = expression.removeprefix("(?i)")
     text = text if counts_groups else _UNCOUNTED.sub(r"\1(", text)
+    if not counts_groups and (but := _BUT.search(text)) is not None and but.end() == len(text):
+        text = text[: but.start()] + _but(but[1].replace("\\", "")) + "$"
     if _top_level_choice(text) and "^" not in text and "$" not in text:
         text = f"({text})"
     begin = text.startswith("^")

@@ -13,12 +13,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import combinations
 
 from apps.importing.logic.answers import about_path
 from apps.importing.logic.decisions import Decision, Program, Run, Undecided
 from apps.importing.logic.formulas import Atom, atoms_of
 from apps.importing.logic.paths import Key, Paths, paths_of
+from apps.importing.values.networks import EVERYBODY, addresses, common
 
 MOST_QUESTIONS = 7
 # Of more questions two are asked at once, of many more one, and of still more none.
@@ -208,6 +210,7 @@ def _beside(key: Key, path: str) -> int:
 
 
 def _can_hold(atoms: Sequence[Atom]) -> bool:
-    """Whether one request can fulfil all of them: it has one method."""
+    """Whether one request can fulfil all of them: it has one method, and comes from one address."""
     methods = [set(atom.values) for atom in atoms if atom.subject == "method"]
-    return not methods or bool(set.intersection(*methods))
+    sources = [addresses(atom.values) for atom in atoms if atom.subject == "source"]
+    return (not methods or bool(set.intersection(*methods))) and bool(reduce(common, sources, EVERYBODY))

@@ -24,7 +24,7 @@ from apps.importing.verdicts import Ledger, Verdict
 
 KEPT = frozenset(
     """
-    server location server_name return rewrite set if break map default_type proxy_pass proxy_set_header
+    server location server_name return rewrite set if break map geo default_type proxy_pass proxy_set_header
     proxy_hide_header add_header allow deny internal limit_except try_files root satisfy error_page
     proxy_intercept_errors proxy_next_upstream proxy_next_upstream_tries merge_slashes client_max_body_size
     auth_basic auth_basic_user_file expires
@@ -70,6 +70,8 @@ class OldNginx:
         self.ports: dict[int, int] = {}
         self.encrypted: dict[int, bool] = {}
         self._pairs(found)
+        listens = (endpoints_of(value_of(each)) for server in self._servers for each in server.each("listen"))
+        self._of_ipv4 = {port for address, numbers in listens if ":" not in address for port in numbers}
         self._streams = OldStreams(list(self._tree.root.each("stream")), self._pools_of)
         self._stubs: Mapping[str, int] = {}
         self._folder = Path()
@@ -147,7 +149,8 @@ class OldNginx:
             for port in numbers:
                 self.ports.setdefault(port, next(spare))
                 self.encrypted[port] = self.encrypted.get(port, False) or tls
-                address = f"[::1]:{self.ports[port]}" if ":" in found else f"127.0.0.1:{self.ports[port]}"
+                is_second = ":" in found and port in self._of_ipv4
+                address = f"[::1]:{self.ports[port]}" if is_second else f"127.0.0.1:{self.ports[port]}"
                 listening.setdefault(address, words)
         yield from (f"listen {' '.join([address, *words])};" for address, words in listening.items())
         if any(self.encrypted.values()):
@@ -158,7 +161,7 @@ class OldNginx:
 
     def _directive(self, each: Directive) -> Iterator[str]:
         name, args = each.name.replace("grpc_", "proxy_", 1), each.args
-        in_map = each.parent is not None and each.parent.name == "map"
+        in_map = each.parent is not None and each.parent.name in ("map", "geo")
         if (name not in KEPT and not in_map) or (name == "expires" and "$" in value_of(each)):
             return
         if name == "auth_basic_user_file":

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from apps.importing.kubernetes.context import Context
-from apps.importing.kubernetes.ingress.annotations.unmapped import IMPOSSIBLE, NODE_SETTINGS, OF_OTHERS
+from apps.importing.kubernetes.ingress.annotations.of_nginx import OF_NGINX
+from apps.importing.kubernetes.ingress.annotations.unmapped import (
+    IMPOSSIBLE,
+    NGINX,
+    NODE_SETTINGS,
+    NOT_OF_NGINX,
+    OF_CONTROLLERS,
+    OF_OTHERS,
+)
 from apps.importing.kubernetes.manifests.manifest import ANNOTATIONS, Manifest
 from apps.importing.values.parsing import Path
 from apps.importing.verdicts import Verdict
@@ -63,6 +71,11 @@ def _annotation(manifest: Manifest, name: str) -> tuple[Verdict, str]:
     other = next((reason for begin, reason in OF_OTHERS if name.startswith(begin)), "")
     if other:
         return Verdict.NODE_SETTING, other
+    if name.startswith(NGINX) and name.removeprefix(NGINX) not in OF_NGINX:
+        return Verdict.DEAD, NOT_OF_NGINX
+    other = next((reason for begin, reason in OF_CONTROLLERS if name.startswith(begin)), "")
+    if other:
+        return Verdict.NOT_POSSIBLE, other
     if manifest.kind in BESIDE and "." in name.partition("/")[0]:
         return Verdict.NOT_POSSIBLE, f"This annotation of a {manifest.kind} is not read."
     return Verdict.NOT_POSSIBLE, "This annotation is not known here."

@@ -12,6 +12,7 @@ from apps.importing.logic.questions import Questions, sayable
 from apps.importing.logic.regexes import as_texts
 from apps.importing.nginx.rules.targets import host_beginning_of
 from apps.importing.nginx.text.directives import Directive
+from apps.importing.values.networks import NOBODY, Ranges, addresses, common, outside, union, written
 
 MOST, LONGEST = 64, 4096
 _PART = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
@@ -83,6 +84,34 @@ class Variables:
         self.given[name] = [(self._entry(source, key), value) for key, value in (*exact, *wild, *regexes)]
         self.given[name].append((True, default))
         self.lines[name] = block
+        return ""
+
+    def read_geo(self, block: Directive) -> str:
+        """`geo $name { 10.0.0.0/8 1; }`, of which the longest network counts; the reason where it cannot be read."""
+        source, name = ("$remote_addr", *block.args)[-2:] if block.args else ("", "")
+        if source not in ("$remote_addr", "$binary_remote_addr") or not name.startswith("$"):
+            return "The address of the client alone is compared with networks."
+        default, found = "", []
+        for entry in block.block or ():
+            if entry.name == "default":
+                default = entry.args[0] if entry.args else ""
+                continue
+            try:
+                found.append((ipaddress.ip_network(entry.name, strict=False), entry.args[0] if entry.args else ""))
+            except ValueError:
+                return f"Its entries are networks; {entry.name} is none."
+        found.sort(key=lambda each: -each[0].prefixlen)
+        taken: Ranges = NOBODY
+        own: dict[str, Ranges] = {}
+        for network, value in found:
+            mine = common(addresses((str(network),)), outside(taken))
+            own[value], taken = union((*own.get(value, NOBODY), *mine)), union((*taken, *mine))
+        own.pop(default, None)
+        given = [
+            (self.questions.atoms.get("source", "in", written(each)), value) for value, each in own.items() if each
+        ]
+        self.given[name[1:]] = [*given, (True, default)]
+        self.lines[name[1:]] = block
         return ""
 
     def _entry(self, source: str, key: str) -> Formula:

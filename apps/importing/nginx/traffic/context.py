@@ -43,7 +43,8 @@ def read_context(text: str, files: Mapping[str, str], options: ImportOptions) ->
     variables = Variables(context.questions)
     everything = list(tree.root.everything())
     for each in everything:
-        if each.name == "map" and each.block is not None and (why := variables.read_map(each)):
+        read = {"map": variables.read_map, "geo": variables.read_geo}.get(each.name)
+        if read is not None and each.block is not None and (why := read(each)):
             ledger.impossible(each.line, why)
     zones = {
         arg.removeprefix("zone=").partition(":")[0]: each

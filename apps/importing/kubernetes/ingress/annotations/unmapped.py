@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 
 NGINX, HAPROXY, TRAEFIK = "nginx.ingress.kubernetes.io/", "haproxy.org/", "traefik.ingress.kubernetes.io/"
+ALB = "alb.ingress.kubernetes.io/"
+CERTIFICATES = "Name a certificate in tls of the Ingress; one may be ordered and renewed here (automatic)."
 # They restrict who may ask: without them the paths would be open.
 CLOSES: Mapping[str, str] = {
     NGINX + "auth-url": "No other server is asked whether a request may pass; use jwt, api_keys or basic_auth.",
@@ -53,8 +55,18 @@ IMPOSSIBLE: Mapping[str, str] = {
     HAPROXY + "frontend-config-snippet": "Snippets of HAProxy are not read.",
     HAPROXY + "route-acl": "Conditions written for HAProxy are not read here; write them as conditions of routes.",
     TRAEFIK + "router.middlewares": "Middlewares are not read; write what they do in rules of these routes.",
+    ALB + "listen-ports": "There is port 80, and 443 where the Ingress has tls; add other listeners.",
+    ALB + "certificate-arn": "Name a certificate in tls of the Ingress, or add it to the listener.",
+    ALB + "ssl-redirect": "Where the Ingress has tls, http is redirected; else write a redirect as a route.",
+    ALB + "backend-protocol": "Write server_tls and http_version of the pool.",
+    ALB + "target-group-attributes": "Persistence, slow start and draining are settings of pools.",
+    "networking.gke.io/managed-certificates": CERTIFICATES,
+    "networking.gke.io/certmap": CERTIFICATES,
+    "ingress.gcp.kubernetes.io/pre-shared-cert": CERTIFICATES,
+    "kubernetes.io/ingress.allow-http": "Where the Ingress has tls, http is redirected; delete the listener at 80.",
     TRAEFIK + "router.priority": "Routes have one order: the host, the longest path, then conditions.",
 }
+_PLACE = "Fleets and static IPs say where a load balancer stands; Ingresses of one class are one of them."
 _STREAMS = "Spillway streams bodies; how they are buffered is a setting of nodes."
 _TLS = "TLS is a setting of listeners and fleets (tls.preset)."
 NODE_SETTINGS: Mapping[str, str] = {
@@ -71,6 +83,11 @@ NODE_SETTINGS: Mapping[str, str] = {
     NGINX + "http2-push-preload": "Browsers have given up HTTP/2 push.",
     NGINX + "service-upstream": "Servers are endpoints, or what stands for them in the table that was given.",
     NGINX + "preserve-trailing-slash": "Paths are passed on as they are.",
+    **{ALB + name: _PLACE for name in (
+        "scheme", "target-type", "subnets", "security-groups", "tags", "ip-address-type", "load-balancer-name",
+        "group.name", "group.order", "manage-backend-security-group-rules", "target-node-labels",
+    )},
+    **{f"kubernetes.io/ingress.{name}-static-ip-name": _PLACE for name in ("global", "regional")},
     HAPROXY + "forwarded-for": "Servers always get X-Forwarded-For.",
     HAPROXY + "ingress.class": "It says which controller reads the Ingress.",
     TRAEFIK + "router.tls": "TLS is what the hosts have certificates for.",
@@ -98,8 +115,19 @@ OF_OTHERS: tuple[tuple[str, str], ...] = (
     ("external-dns.alpha.kubernetes.io/", "Names are records of zones here."),
     ("prometheus.io/", "Spillway has metrics of its own."),
 )
+# Annotations of controllers that are not read, by how they begin.
+OF_CONTROLLERS: tuple[tuple[str, str], ...] = (
+    (ALB + "healthcheck-", "Write the health check of the pool (health_check)."),
+    (ALB + "success-codes", "Write the health check of the pool (health_check)."),
+    (ALB + "actions.", "Actions are not read; write what they do in routes."),
+    (ALB + "conditions.", "Conditions are not read; write them in routes."),
+    *((begin, "Annotations of this controller are not read; write what this one does in rules, pools and listeners.")
+      for begin in (ALB, "nginx.org/", "nginx.com/", "ingress.kubernetes.io/", "networking.gke.io/", "konghq.com/",
+                    "appgw.ingress.kubernetes.io/", "haproxy-ingress.github.io/", "projectcontour.io/")),
+)  # fmt: skip
+NOT_OF_NGINX = "ingress-nginx has no such annotation, so it did nothing."
 # What an annotation is called that keeps somebody out.
-PROTECTS = re.compile(r"auth|jwt|oidc|oauth|allow-?list|white-?list|deny|black-?list|block|waf", re.IGNORECASE)
+PROTECTS = re.compile(r"auth|jwt|oidc|oauth|allow-?list|white-?list|deny|black-?list|block|waf|cidrs", re.IGNORECASE)
 
 
 def is_known(name: str) -> bool:
