@@ -301,3 +301,15 @@ def test_a_location_of_hidden_files_but_one_refuses_all_others() -> None:
     assert "403" in pool_of(found, "/x/.git/config")
     assert pool_of(found, "/.well-known/acme-challenge/1") == "a"
     assert pool_of(found, "/x.html") == "a"
+
+
+def test_without_files_a_named_location_answers_also_where_servers_stand_beside_it() -> None:
+    found = server("location / { proxy_pass http://a; try_files $uri @app; }", "location @app { proxy_pass http://b; }")
+    assert pool_of(found, "/x") == "b"
+
+
+def test_something_stands_before_every_dot_of_a_path() -> None:
+    found = server("location ~* ^.+\\.(?:css|jpe?g|woff2)$ { return 403; }", "location / { proxy_pass http://a; }")
+    assert "403" in pool_of(found, "/x/y.CSS")
+    assert "403" in pool_of(found, "/.jpeg")
+    assert pool_of(found, "/x.cssx") == "a"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from apps.compiler import grammar
@@ -12,6 +13,7 @@ from apps.importing.logic.regexes import as_pattern, as_texts
 
 # A route compares these with one pattern, which is as long as a pattern may be.
 OF_ONE_PATTERN = frozenset({"header", "query", "cookie"})
+_BEFORE_DOT = re.compile(r"^\^\.\+(?=\\\.)")
 TEXTS = frozenset({"str", "beg", "end", "sub"})
 
 
@@ -72,6 +74,8 @@ class Questions:
 
     def of_regex(self, text: str, subject: str, name: str, *, ignore_case: bool, why: str = "") -> Formula:
         """A question of a regular expression; one that stands for few texts becomes those."""
+        if subject == "path":  # it begins with a slash, so that something stands before every dot
+            text = _BEFORE_DOT.sub("", text)
         plain = as_texts(text)
         ignore_case |= text.startswith("(?i)")
         if plain is None:

@@ -45,10 +45,10 @@ class Contents:
             ledger.differs(internal.line, AS_WRITTEN)
             yield True, internal.line, [NOTHING_HERE]
             return
-        passing = next(iter([*scope.each("proxy_pass", "grpc_pass")][-1:]), None)
-        if passing is None and (named := self._named(scope)) is not None:
+        if (named := self._named(scope)) is not None:
             yield from self.of(named, captured)
             return
+        passing = next(iter([*scope.each("proxy_pass", "grpc_pass")][-1:]), None)
         guards = self._guards(scope)
         yield from self._excepted(scope)
         if guards and guards[-1].kind != "change":
