@@ -413,3 +413,37 @@ def test_a_variable_that_nobody_replaced_is_named_as_one() -> None:
     verdict, why = said(read(ingress(rules={"${HOST}": [("/", "Prefix", "a")]})), "spec.rules[0].host")
     assert verdict is Verdict.NOT_POSSIBLE
     assert "Replace this variable" in why
+
+
+def test_a_snippet_of_headers_alone_becomes_headers() -> None:
+    lines = (
+        "# what browsers are told",
+        'more_set_headers "X-Frame-Options: DENY";',
+        "more_clear_headers Server;",
+        "proxy_set_header X-Tenant $http_x_team;",
+    )
+    found = read(ingress(configuration_snippet="\n".join(lines)))
+    assert said(found, "configuration-snippet")[0] is Verdict.MAPPED
+    assert rules_of(found) == {
+        "response_headers": {"set": {"X-Frame-Options": "DENY"}, "remove": ["Server"]},
+        "request_headers": {"set": {"X-Tenant": "{header:x-team}"}},
+    }
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "deny all;",
+        "if ($host = a) { return 403; }",
+        "proxy_set_header Host a;",
+        'more_set_headers "X-A: $upstream_addr";',
+        "more_set_headers -s 404 'X-A: b';",
+        'more_set_headers "X-A: b"',
+        "}",
+        "more_clear_headers X-*;",
+    ],
+)
+def test_any_other_snippet_is_not_read(line: str) -> None:
+    found = read(ingress(configuration_snippet=f'more_set_headers "X-B: c";\n{line}'))
+    assert said(found, "configuration-snippet")[0] is Verdict.NOT_POSSIBLE
+    assert "X-B" not in str(found.documents)

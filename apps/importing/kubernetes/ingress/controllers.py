@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from apps.importing.kubernetes.context import Context
-from apps.importing.kubernetes.ingress.annotations import answers, protection, routing, servers
+from apps.importing.kubernetes.ingress.annotations import answers, protection, routing, servers, snippets
 from apps.importing.kubernetes.ingress.annotations.haproxy import HAPROXY_GROUPS
 from apps.importing.kubernetes.ingress.annotations.traefik import TRAEFIK_GROUPS
 from apps.importing.kubernetes.ingress.annotations.unmapped import (
@@ -24,7 +24,7 @@ NGINX_GROUPS: tuple[Group, ...] = (
     routing.rewrites, routing.to_https, routing.redirects, routing.roots, routing.hosts, routing.canaries,
     protection.networks, protection.passwords, protection.client_certificates, protection.limits,
     servers.times, servers.retries, servers.protocol, servers.affinity, servers.balance, servers.host,
-    servers.prefix, servers.redirects, answers.cors, answers.bodies, answers.logs,
+    servers.prefix, servers.redirects, answers.cors, answers.bodies, answers.logs, snippets.headers,
 )  # fmt: skip
 # Of a canary only these count; the rest is that of the Ingress that it belongs to.
 CANARY_GROUPS: tuple[Group, ...] = (routing.canaries, servers.affinity, servers.balance)

@@ -15,7 +15,7 @@ CLOSES: Mapping[str, str] = {
     NGINX + "enable-global-auth": "No other server is asked whether a request may pass.",
     NGINX + "auth-tls-match-cn": "Names in client certificates are not compared; let the servers do it.",
 }
-_SNIPPET = "Snippets of nginx are not read. Look whether they keep anybody out before you apply this."
+_SNIPPET = "Only headers are read of snippets. Look whether this one keeps anybody out before you apply this."
 _ERRORS = "Pages for errors are text: write them in error_pages of a policy (with intercept)."
 IMPOSSIBLE: Mapping[str, str] = {
     NGINX + "configuration-snippet": _SNIPPET,
