@@ -447,3 +447,17 @@ def test_any_other_snippet_is_not_read(line: str) -> None:
     found = read(ingress(configuration_snippet=f'more_set_headers "X-B: c";\n{line}'))
     assert said(found, "configuration-snippet")[0] is Verdict.NOT_POSSIBLE
     assert "X-B" not in str(found.documents)
+
+
+def test_paths_of_the_controllers_of_clouds_end_with_a_star_or_are_whole() -> None:
+    kind = "ImplementationSpecific"
+    cloud = ingress(rules={"x.example.com": [("/*", kind, "a"), ("/api/*", kind, "b"), ("/one", kind, "c")]})
+    cloud["spec"]["ingressClassName"] = "alb"
+    found = read(cloud)
+    wanted = {("prefix", "/", "a"), ("prefix", "/api", "b"), ("exact", "/one", "c")}
+    assert {(kind, path, target) for _, kind, path, _, target in routes(found)} == wanted
+    assert said(found, "spec.rules[0].http.paths[0].path:")[0] is Verdict.MAPPED
+    assert said(found, "spec.rules[0].http.paths[1].path:")[0] is Verdict.DIFFERENT
+    del cloud["spec"]["rules"][0]["http"]["paths"][0]["path"]
+    assert len(routes(read(cloud))) == len(wanted)
+    assert ("x.example.com", "prefix", "/", {}, "a") in routes(read(cloud))

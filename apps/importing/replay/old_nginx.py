@@ -50,7 +50,10 @@ pid {0}/nginx.pid;
 events {{}}
 http {{
 access_log off;
-port_in_redirect off;"""
+port_in_redirect off;
+variables_hash_bucket_size 256;
+map_hash_bucket_size 256;
+server_names_hash_bucket_size 256;"""
 PASSED = "$passed"
 FOLDERS = "".join(f"{name}_temp_path {{0}}/{name};\n" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
 

@@ -9,7 +9,8 @@ from typing import Any
 from apps.compiler.grammar import GrammarError
 from apps.compiler.matching import names
 from apps.importing.kubernetes.context import Context
-from apps.importing.kubernetes.ingress.paths import PathOfOurs, Unsayable, path_of_nginx, plain_path
+from apps.importing.kubernetes.ingress.controllers import class_of
+from apps.importing.kubernetes.ingress.paths import ITSELF, PathOfOurs, Unsayable, path_of_nginx, plain_path
 from apps.importing.kubernetes.ingress.settings import Settings
 from apps.importing.kubernetes.ingress.spellings import OPEN, other_spellings
 from apps.importing.kubernetes.manifests.manifest import Manifest
@@ -17,6 +18,8 @@ from apps.importing.kubernetes.objects.endpoints import Target
 from apps.importing.values.parsing import Path
 
 ANY = "*"
+# Their paths of no said type are whole paths, or end with a star for all that is below.
+CLOUDS = ("alb", "gce", "gce-internal")
 LEFT_OVER = "Replace this variable first, as whoever applies the file does (envsubst)."
 PROTECTS = {"access", "basic_auth", "client_limit"}
 PREFIX_IN_TRAEFIK = "Traefik compares beginnings of texts unless it is told otherwise; here whole segments count."
@@ -123,7 +126,11 @@ def _path(
 ) -> PathOfOurs | None:
     ingress, settings = reading.ingress, reading.settings
     text, kind = str(said.get("path") or "/"), str(said.get("pathType") or "ImplementationSpecific")
-    nginx = reading.controller == "nginx"
+    of_cloud = class_of(ingress) in CLOUDS and kind == "ImplementationSpecific"
+    nginx = reading.controller == "nginx" and not of_cloud
+    if of_cloud:
+        kind = "Prefix" if text.endswith("/*") or not said.get("path") else "Exact"
+        text = text.removesuffix("*")
     try:
         plain = plain_path(text, kind) if not nginx else None
         found = plain or path_of_nginx(text, kind, settings.rewrite, regex_host=regex_host)
@@ -137,6 +144,8 @@ def _path(
         ingress.mapped((*at, name))
     for reason in found.differs:
         ingress.differs((*at, "path"), reason)
+    if of_cloud and kind == "Prefix" and text != "/":
+        ingress.differs((*at, "path"), ITSELF.format(path=found.text))
     if reading.controller == "traefik" and kind == "Prefix" and text != "/":
         ingress.differs((*at, "path"), PREFIX_IN_TRAEFIK)
     return found
