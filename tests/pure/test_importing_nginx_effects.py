@@ -313,3 +313,23 @@ def test_something_stands_before_every_dot_of_a_path() -> None:
     assert "403" in pool_of(found, "/x/y.CSS")
     assert "403" in pool_of(found, "/.jpeg")
     assert pool_of(found, "/x.cssx") == "a"
+
+
+def test_variables_of_a_template_are_asked_for_and_put_in() -> None:
+    text = (
+        "server { listen 80; set $OWN 1; location / { if ($OWN) { return 204; } proxy_pass http://${APP_HOST}:80; } }"
+    )
+    found = read(text)
+    assert found.needs == ("The variable APP_HOST (--env APP_HOST=…).",)
+    assert not [each for each in found.report if each.verdict is Verdict.NOT_POSSIBLE]
+    given = read(text, environment={"APP_HOST": "app"})
+    assert not given.needs
+    assert "'address': 'app'" in str(given.documents)
+
+
+@pytest.mark.parametrize("url", ["http://some-ip:some-port", "http://a:80b"])
+def test_what_is_no_address_of_a_server_is_not_taken_for_a_path(url: str) -> None:
+    found = server(f"location / {{ proxy_pass {url}; }}")
+    verdict, why = verdict_of(found, f"proxy_pass {url}")
+    assert verdict is Verdict.NOT_POSSIBLE
+    assert "where a server is" in why

@@ -163,6 +163,8 @@ def as_pattern(expression: str, *, ignore_case: bool = False, counts_groups: boo
     text = text if counts_groups else _UNCOUNTED.sub(r"\1(", text)
     if not counts_groups and (but := _BUT.search(text)) is not None and but.end() == len(text):
         text = text[: but.start()] + _but(but[1].replace("\\", "")) + "$"
+    if not counts_groups and text.endswith("(/|$)"):
+        text = text.removesuffix("(/|$)") + "(/.*)?$"
     if _top_level_choice(text) and "^" not in text and "$" not in text:
         text = f"({text})"
     begin = text.startswith("^")

@@ -39,6 +39,8 @@ def read_nginx(text: str, files: Mapping[str, str], options: ImportOptions) -> I
             for each in (upstream, *upstream.everything()):
                 nginx.ledger.note(each.line, Verdict.DEAD, NOT_USED)
     close(nginx.ledger, {each.line.position: each for each in root.everything()})
+    for name in nginx.ledger.variables_asked_for():
+        nginx.context.need(f"The variable {name} (--env {name}=…).")
     return Import(tuple(documents_of(nginx.context, nginx.made)), nginx.ledger.report(), tuple(nginx.context.needs))
 
 

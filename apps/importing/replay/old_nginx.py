@@ -12,6 +12,7 @@ from apps.importing.contract import Import
 from apps.importing.files import Files
 from apps.importing.nginx.pools.reaching import Url, read_url
 from apps.importing.nginx.text.directives import Directive, value_of
+from apps.importing.nginx.text.environment import with_environment
 from apps.importing.nginx.text.tree import Tree
 from apps.importing.nginx.text.words import shown
 from apps.importing.nginx.traffic.locations import modifier_of
@@ -61,8 +62,9 @@ FOLDERS = "".join(f"{name}_temp_path {{0}}/{name};\n" for name in ("client_body"
 class OldNginx:
     """An nginx.conf that runs here with stub servers."""
 
-    def __init__(self, text: str, files: Mapping[str, str], _: ImportOptions, found: Import) -> None:
-        self._tree = Tree(text, files, Ledger())
+    def __init__(self, text: str, files: Mapping[str, str], options: ImportOptions, found: Import) -> None:
+        given = {path: with_environment(each, options.environment) for path, each in files.items()}
+        self._tree = Tree(with_environment(text, options.environment), given, Ledger())
         self._files = Files(files)
         self._upstreams = {value_of(each): each for each in self._tree.root.everything() if each.name == "upstream"}
         # Lines that say a difference, with what they say.

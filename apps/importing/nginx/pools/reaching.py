@@ -14,7 +14,8 @@ from apps.importing.nginx.text.units import time_of
 from apps.importing.nginx.traffic.context import Nginx
 from apps.importing.verdicts import Verdict
 
-_URL = re.compile(r"(https?|grpcs?)://(unix:[^:]+:?|\[[^\]]+\](?::[0-9]+)?|[^/?:\[]+(?::[0-9]+)?)(.*)", re.DOTALL)
+_PLACE = r"unix:[^:]+:?|\[[^\]]+\](?::[0-9]+)?|[^/?:\[]+(?::[0-9]+)?"
+_URL = re.compile(rf"(https?|grpcs?)://({_PLACE})((?:[/?$].*)?)", re.DOTALL)
 _BLOCK = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
 SAME_PATH = ("$request_uri", "$uri$is_args$args", "$uri")
 RETRIES = {

@@ -11,6 +11,7 @@ from apps.importing.logic.questions import Questions
 from apps.importing.naming import Names
 from apps.importing.nginx.rules.variables import Variables
 from apps.importing.nginx.text.directives import Directive
+from apps.importing.nginx.text.environment import say_unset, with_environment
 from apps.importing.nginx.text.tree import Tree
 from apps.importing.options import ImportOptions
 from apps.importing.results.made import Made
@@ -37,11 +38,13 @@ class Nginx:
 def read_context(text: str, files: Mapping[str, str], options: ImportOptions) -> Nginx:
     """The context of one configuration, with its upstreams, zones and maps."""
     ledger = Ledger()
-    tree = Tree(text, files, ledger)
+    given = {path: with_environment(each, options.environment) for path, each in files.items()}
+    tree = Tree(with_environment(text, options.environment), given, ledger)
     context = Context(ledger, Files(files), options, Questions(), Names(options.prefix))
     context.needs |= tree.needs
     variables = Variables(context.questions)
     everything = list(tree.root.everything())
+    say_unset(ledger, everything)
     for each in everything:
         read = {"map": variables.read_map, "geo": variables.read_geo}.get(each.name)
         if read is not None and each.block is not None and (why := read(each)):
