@@ -11,6 +11,7 @@ from apps.compiler.matching import names
 from apps.compiler.matching.patterns import LONGEST
 from apps.importing.logic.formulas import Atom
 from apps.importing.logic.regexes import as_pattern, checked, literal
+from apps.importing.values.networks import addresses, common, written
 
 MOST_NETWORKS = 100
 _FIELDS = {"header": "headers", "query": "query", "cookie": "cookies"}
@@ -79,16 +80,18 @@ def _pattern(atom: Atom) -> str | None:
 
 
 def conditions_of(atoms: Iterable[Atom]) -> dict[str, Any]:
-    """Fields of a route that ask all of them: methods and networks that are in each."""
+    """Fields of a route that ask all of them, which can hold together: methods and networks that are in each."""
     found: dict[str, Any] = {}
     for atom in sorted(atoms, key=repr):
         said = condition_of(atom)
         if said is None:
             continue
         field, value = said
-        if field in ("methods", "client_networks"):
+        if field == "client_networks" and field in found:  # they may lie in each other, and of none is everybody
+            found[field] = list(written(common(addresses(tuple(found[field])), addresses(atom.values))))
+        elif field == "methods":
             found[field] = [each for each in found.get(field, value) if each in value]
-        elif field == "scheme":
+        elif field in ("client_networks", "scheme"):
             found[field] = value
         elif value not in found.setdefault(field, []):
             found[field].append(value)

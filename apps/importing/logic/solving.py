@@ -20,7 +20,7 @@ from apps.importing.logic.answers import about_path
 from apps.importing.logic.decisions import Decision, Program, Run, Undecided
 from apps.importing.logic.formulas import Atom, atoms_of
 from apps.importing.logic.paths import Key, Paths, paths_of
-from apps.importing.values.networks import EVERYBODY, addresses, common
+from apps.importing.values.networks import EVERYBODY, Ranges, addresses, common
 
 MOST_QUESTIONS = 7
 # Of more questions two are asked at once, of many more one, and of still more none.
@@ -163,7 +163,8 @@ class Cases:
         self._ranks: list[tuple[object, ...]] = []
         self._numbers = {key: number for number, key in enumerate(paths.keys)}
         most = len(asked) if len(asked) <= MOST_QUESTIONS else 2 if len(asked) <= MOST_PAIRED else 1
-        sets = [frozenset(each) for size in range(most + 1) for each in combinations(asked, size) if _can_hold(each)]
+        together = (each for size in range(most + 1) for each in combinations(asked, size) if _can_hold(each))
+        sets = sorted(dict.fromkeys(_with_what_follows(each, asked) for each in together), key=len)
         self._covering = {path: {key for key in paths.keys if key.covers(path)} for path in paths.examples}
         keys = {path: paths.key_of(path) for path in paths.examples}
         order = sorted(paths.examples, key=lambda path: (-self._numbers[keys[path]], _beside(keys[path], path)))
@@ -211,6 +212,27 @@ def _beside(key: Key, path: str) -> int:
 
 def _can_hold(atoms: Sequence[Atom]) -> bool:
     """Whether one request can fulfil all of them: it has one method, and comes from one address."""
-    methods = [set(atom.values) for atom in atoms if atom.subject == "method"]
-    sources = [addresses(atom.values) for atom in atoms if atom.subject == "source"]
-    return (not methods or bool(set.intersection(*methods))) and bool(reduce(common, sources, EVERYBODY))
+    methods, sources = _methods(atoms), _sources(atoms)
+    return (methods is None or bool(methods)) and bool(sources)
+
+
+def _with_what_follows(atoms: Sequence[Atom], asked: Sequence[Atom]) -> frozenset[Atom]:
+    """With the questions whose methods or networks hold all that these do: none of them can be answered otherwise."""
+    methods, sources = _methods(atoms), _sources(atoms)
+    follow = (
+        each
+        for each in asked
+        if (each.subject == "method" and methods is not None and methods <= set(each.values))
+        or (each.subject == "source" and sources != EVERYBODY and common(sources, addresses(each.values)) == sources)
+    )
+    return frozenset((*atoms, *follow))
+
+
+def _methods(atoms: Sequence[Atom]) -> set[str] | None:
+    """Those that fulfil all of them; None of any."""
+    asked = [set(atom.values) for atom in atoms if atom.subject == "method"]
+    return set.intersection(*asked) if asked else None
+
+
+def _sources(atoms: Sequence[Atom]) -> Ranges:
+    return reduce(common, (addresses(atom.values) for atom in atoms if atom.subject == "source"), EVERYBODY)
