@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import zip_longest
 
 from apps.compiler.model.shared import Finding
@@ -94,14 +95,22 @@ def read_shapes(text: str) -> Iterator[Shape]:
     """The structure of a whole file: one shape for every line that is not blank."""
     section = ""
     for line in text.split("\n"):
-        tokens = tokenize_line(line)
-        if not tokens:
+        if (found := _shape_of(line)) is None:
             continue
-        keyword, *rest = tokens
-        if keyword.text in _SECTIONS:
-            section = " ".join(token.text for token in tokens[:2])
-        marks = sum(marks_in(token.text) + token.expansions for token in rest)
-        yield Shape(section, keyword.text, len(rest), marks)
+        opens, keyword, words, marks = found
+        section = opens or section
+        yield Shape(section, keyword, words, marks)
+
+
+@lru_cache(maxsize=16_384)  # from one revision to the next, nearly all lines of a fleet are the same
+def _shape_of(line: str) -> tuple[str, str, int, int] | None:
+    """The section that a line opens, its keyword, its other words and their marks; None for a blank one."""
+    tokens = tokenize_line(line)
+    if not tokens:
+        return None
+    keyword, *rest = tokens
+    opens = " ".join(token.text for token in tokens[:2]) if keyword.text in _SECTIONS else ""
+    return opens, keyword.text, len(rest), sum(marks_in(token.text) + token.expansions for token in rest)
 
 
 def check_config(text: str, predicted: Iterable[Shape]) -> list[Finding]:
