@@ -50,7 +50,7 @@ def exported(*routes: Route, rules: Rules | None = None, pools: tuple[Pool, ...]
 
 def of_kind(export: Export, kind: str) -> list[dict[str, Any]]:
     """Manifests of one kind."""
-    return [each for each in yaml.safe_load_all(export.files[FILE]) if each["kind"] == kind]
+    return [each for each in yaml.load_all(export.files[FILE], yaml.CSafeLoader) if each["kind"] == kind]
 
 
 def rules_of(export: Export) -> list[dict[str, Any]]:

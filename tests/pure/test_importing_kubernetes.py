@@ -20,7 +20,9 @@ SERVERS = {f"default/{name}:80": f"10.0.0.{at}:80" for at, name in enumerate("ab
 
 
 def read(*objects: dict[str, Any] | str, **options: Any) -> Import:
-    texts = [each if isinstance(each, str) else yaml.safe_dump(each, sort_keys=False) for each in objects]
+    texts = [
+        each if isinstance(each, str) else yaml.dump(each, Dumper=yaml.CSafeDumper, sort_keys=False) for each in objects
+    ]
     return read_kubernetes("---\n".join(texts), {}, ImportOptions(servers=SERVERS, **options))
 
 

@@ -19,7 +19,7 @@ SERVERS = {f"{space}/{name}:80": "10.0.0.1:80" for space in ("default", "other")
 
 
 def read(*objects: dict[str, Any], **options: Any) -> Import:
-    text = yaml.safe_dump_all(objects, sort_keys=False)
+    text = yaml.dump_all(objects, Dumper=yaml.CSafeDumper, sort_keys=False)
     return read_kubernetes(text, {}, ImportOptions(servers=SERVERS, certificates={"default/tls": "ours"}, **options))
 
 

@@ -49,7 +49,7 @@ def mappings(value: Any) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_each_value_of_the_corpus_has_one_verdict_and_every_object_is_valid(path: Path) -> None:
     found = read(path.read_text())
-    values = [each for each in yaml.safe_load_all(path.read_text()) if each is not None]
+    values = [each for each in yaml.load_all(path.read_text(), yaml.CSafeLoader) if each is not None]
     assert len(found.report) == sum(leaves(each) for each in values)
     for line in found.report:
         assert line.verdict is Verdict.MAPPED or line.reasons, f"{line.number} {line.text}"
@@ -65,9 +65,9 @@ def test_each_value_of_the_corpus_has_one_verdict_and_every_object_is_valid(path
 def test_a_field_that_nobody_knows_is_reported_wherever_it_stands(path: Path, times: int) -> None:
     chance = random.Random(f"{SEED} {path.name}")
     for number in range(times):
-        values = [each for each in yaml.safe_load_all(path.read_text()) if each is not None]
+        values = [each for each in yaml.load_all(path.read_text(), yaml.CSafeLoader) if each is not None]
         chance.choice(mappings(chance.choice(values)))[f"frobnicate{number}"] = "seventeen"
-        found = read(yaml.safe_dump_all(values, sort_keys=False))
+        found = read(yaml.dump_all(values, Dumper=yaml.CSafeDumper, sort_keys=False))
         (line,) = [each for each in found.report if each.text.endswith(f"frobnicate{number}: seventeen")]
         assert line.verdict in UNKNOWN, line
         assert len(found.report) == sum(leaves(each) for each in values)
@@ -158,12 +158,12 @@ def test_what_is_no_object_is_reported_and_makes_nothing(text: str) -> None:
 @pytest.mark.parametrize("wrong", [None, 5, "x", [], {}, [5], {"a": 5}, True])
 def test_a_field_of_another_shape_is_never_an_error(wrong: Any, times: int) -> None:
     for path in FILES:
-        values = [each for each in yaml.safe_load_all(path.read_text()) if each is not None]
+        values = [each for each in yaml.load_all(path.read_text(), yaml.CSafeLoader) if each is not None]
         chance = random.Random(f"{SEED} {path.name} {wrong}")
         for _ in range(times):
             holder = chance.choice([each for value in values for each in mappings(value) if each])
             holder[chance.choice(list(holder))] = copy.deepcopy(wrong)
-            found = read(yaml.safe_dump_all(values, sort_keys=False))
+            found = read(yaml.dump_all(values, Dumper=yaml.CSafeDumper, sort_keys=False))
             for document in found.documents:
                 read_object(document)
 
