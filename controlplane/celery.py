@@ -24,12 +24,27 @@ app.autodiscover_tasks()
 class Unacknowledged(redis.QoS):
     """Messages that a worker has not acknowledged; it puts them back when it ends.
 
-    A worker that loses Redis has nowhere to put them, and kombu 5.7 would end it: sweeps find the work.
+    A worker that loses Redis has nobody to tell what becomes of them, and kombu 5.7 would end it: sweeps find the work.
     """
 
+    def ack(self, delivery_tag: str) -> None:
+        """Nothing where the connection is gone, as in all of these."""
+        if not self._is_gone:
+            super().ack(delivery_tag)
+
+    def reject(self, delivery_tag: str, requeue: bool = False) -> None:
+        """Give a message back, or away."""
+        if not self._is_gone:
+            super().reject(delivery_tag, requeue=requeue)
+
     def restore_unacked(self, client: Any = None) -> Any:
-        """Nothing where the connection is gone."""
-        return [] if self.channel.connection.client is None else super().restore_unacked(client)
+        """Put back all of them."""
+        return [] if self._is_gone else super().restore_unacked(client)
+
+    @property
+    def _is_gone(self) -> bool:
+        connection = self.channel.connection
+        return connection is None or connection.client is None
 
 
 redis.Channel.QoS = Unacknowledged

@@ -1,7 +1,8 @@
-"""A worker that loses Redis goes on: what it has not acknowledged is put back only where there is a place for it."""
+"""A worker that loses Redis goes on: what becomes of its messages is said only where somebody hears it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,17 +12,21 @@ from kombu.transport import redis
 from controlplane.celery import Unacknowledged
 
 
-def messages(client: object, put_back: list[str]) -> Any:
-    """One message that was delivered over a connection, which is gone where its client is None."""
+def messages(connection: object, put_back: list[str]) -> Any:
+    """One message that was delivered over a connection, which is gone where there is none, or its client is None."""
 
     class Channel(SimpleNamespace):
         def conn_or_acquire(self, _: object) -> Any:
             return self.connection.client.open()  # what is gone has no `open`
 
+    def put(tag: str, *_: object, **__: object) -> None:
+        made.channel.conn_or_acquire(None)
+        put_back.append(tag)
+
     made: Any = Unacknowledged.__new__(Unacknowledged)
-    made.channel = Channel(connection=SimpleNamespace(client=client))
+    made.channel = Channel(connection=connection)
     made._delivered = {"tag": "a wake-up"}
-    made.restore_by_tag = lambda tag, **_: put_back.append(tag)
+    made.restore_by_tag = put
     return made
 
 
@@ -41,17 +46,33 @@ def test_messages_are_put_back_where_redis_answers() -> None:
             """Nothing to close."""
 
     put_back: list[str] = []
-    messages(Open(), put_back).restore_unacked()
+    messages(SimpleNamespace(client=Open()), put_back).restore_unacked()
     assert put_back == ["tag"]
 
 
-def test_nothing_is_put_back_over_a_connection_that_is_gone() -> None:
+Done = Callable[[Any], object]
+GONE = [None, SimpleNamespace(client=None)]
+WAYS: list[Done] = [
+    lambda unacknowledged: unacknowledged.restore_unacked(),
+    lambda unacknowledged: unacknowledged.ack("tag"),
+    lambda unacknowledged: unacknowledged.reject("tag"),
+    lambda unacknowledged: unacknowledged.reject("tag", requeue=True),
+]
+
+
+@pytest.mark.parametrize("connection", GONE)
+@pytest.mark.parametrize("done", WAYS)
+def test_nobody_is_told_over_a_connection_that_is_gone(done: Done, connection: object) -> None:
     put_back: list[str] = []
-    assert messages(None, put_back).restore_unacked() == []
+    assert not done(messages(connection, put_back))
     assert put_back == []
 
 
-def test_control_kombu_itself_fails_there_and_the_worker_would_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Unacknowledged, "restore_unacked", redis.QoS.restore_unacked)
+@pytest.mark.parametrize("connection", GONE)
+@pytest.mark.parametrize("done", WAYS)
+def test_control_kombu_itself_fails_there_and_the_worker_would_end(
+    done: Done, connection: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Unacknowledged, "_is_gone", False)
     with pytest.raises(AttributeError):
-        messages(None, []).restore_unacked()
+        done(messages(connection, []))
