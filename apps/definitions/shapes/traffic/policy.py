@@ -87,9 +87,12 @@ def _choice(labels: dict[str, str]) -> Grammar:
     return Grammar(read, {"type": "string", "enum": list(labels)}, labels=labels)
 
 
-_VARIABLES = [f"{{{name}}}" for name in header_text.VARIABLES]
-REPLACED = f"Headers with their new values, which may hold {', '.join(_VARIABLES)}."
-SENT = REPLACED.replace(f" {{{header_text.SERVER}}},", "")
+def _replaced(*without: str) -> str:
+    held = ", ".join(f"{{{name}}}" for name in header_text.VARIABLES if name not in without)
+    return f"Headers with their new values, which may hold {held}."
+
+
+REPLACED, SENT = _replaced(), _replaced(header_text.SERVER)
 REQUEST_HEADER = text(header_text.request_header, "the name of a header", 64, HEADER)
 RESPONSE_HEADER = text(header_text.response_header, "the name of a header", 64, HEADER)
 RequestPairs = Annotated[Pairs, _headers(header_text.request_header, header_text.request_text)]
