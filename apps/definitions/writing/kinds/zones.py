@@ -71,7 +71,7 @@ def reject_forgetting(changes: ChangeSet, row: Zone) -> None:
         said += " Delete the records first, and the zone when they are gone."
         changes.deferred.stopped.append((changes.field_errors.pointer, name, said))
     elif not is_confirmed(name):
-        soon = "It removes those that were deleted within moments, so try again."
+        soon = "Deleted records are removed within moments: try again."
         raise InProgress(f"{said} {soon} If the server is gone, leave them there: confirm={name}")
 
 
