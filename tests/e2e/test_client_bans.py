@@ -8,6 +8,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -19,7 +20,7 @@ from apps.compiler.model.policy import ClientLimit, Rules
 from apps.compiler.policies import rule_set
 from apps.compiler.questions.client_bans import read_key, scopes_of
 from apps.drivers.proxy.contract import BanEntry, Refused, Unavailable, Unreachable
-from tests.conformance.real_agent import RealAgent, running_agent
+from tests.conformance.real_agent import RealAgent, running_agent, wait_until
 from tests.e2e.rendered_proxy import echo_servers
 from tests.ports import spare_port
 from tests.pure.compiler_fixtures import front, listener, pool, route, server, snapshot
@@ -108,15 +109,31 @@ def test_of_many_bans_a_thousand_are_read_and_that_there_are_more(agent: RealAge
 
 
 def test_of_a_haproxy_that_does_not_answer_nothing_is_known(agent: RealAgent) -> None:
-    found = agent.processes()
-    assert found is not None
-    workers = (*found.current, *found.old)  # one that is leaving may still answer at the same socket
+    workers = _workers(agent)
     _signal(workers, signal.SIGSTOP)
     try:
+        wait_until(lambda: all(map(_is_stopped, workers)), "the workers stand still")
         with pytest.raises((Unavailable, Unreachable)):
             agent.driver.read_bans()
     finally:
         _signal(workers, signal.SIGCONT)
+
+
+def _workers(agent: RealAgent) -> tuple[int, ...]:
+    """All of them: one that is leaving may still answer at the same socket."""
+    wait_until(lambda: bool((found := agent.processes()) and found.current), "a worker serves")
+    found = agent.processes()
+    assert found is not None
+    return (*found.current, *found.old)
+
+
+def _is_stopped(process: int) -> bool:
+    """Whether every thread of it stands still, or it has ended."""
+    try:
+        stats = [each.read_text() for each in Path(f"/proc/{process}/task").glob("*/stat")]
+    except OSError:
+        return True
+    return all(stat.rpartition(")")[2].split()[0] in "TZX" for stat in stats)
 
 
 def _signal(processes: tuple[int, ...], which: signal.Signals) -> None:

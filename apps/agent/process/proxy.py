@@ -21,7 +21,8 @@ from apps.agent.settings import Settings
 PROCESS = re.compile(r"^(\d+)\s+(master|worker)\s+(\d+)(?:\s+\[failed: (\d+)\])?")
 TLS_LIBRARY = re.compile(r"^Running on (?:OpenSSL|SSL library) version : (.+)$", re.MULTILINE)
 MASTER_SECONDS = 5.0
-MASTER_ANSWERS_S = 0.5
+MASTER_ANSWERS_S = (0.5, 0.5, 0.1, 0.1, 0.1)  # at each look at the processes
+LOOK_AGAIN_S = 0.02
 STOP_SECONDS = 3.0
 LARGEST_LOG = 8 * 1024 * 1024
 OLDEST_HTTP3 = (2, 8)  # before, HAProxy called QUIC an experiment
@@ -98,10 +99,15 @@ class Proxy:
 
     def processes_now(self) -> Processes | None:
         """The living processes, without waiting for a master that loads. Who sees none looks again: one worker may just
-        have followed another.
+        have followed another, and a master that begins anew has no command line for a moment.
         """
-        found = self.processes(MASTER_ANSWERS_S) or self.living()
-        return found if found and found.current else self.processes(MASTER_ANSWERS_S) or self.living()
+        found = None
+        for timeout in MASTER_ANSWERS_S:
+            found = self.processes(timeout) or self.living()
+            if found and found.current:
+                break
+            time.sleep(LOOK_AGAIN_S)
+        return found
 
     def living(self) -> Processes | None:
         """As the kernel knows them: a master that reads its configuration answers nobody, and its workers serve."""
