@@ -67,9 +67,14 @@ def has_bytes(said: ClientLimit) -> bool:
     return said.bytes_out is not None or said.bytes_in is not None
 
 
+def has_rates(said: ClientLimit) -> bool:
+    """Whether it limits what is known only when a response ends: bytes, or errors."""
+    return has_bytes(said) or said.errors is not None
+
+
 def is_held(said: ClientLimit) -> bool:
     """Whether it limits what HAProxy counts only while a request holds a counter."""
-    return said.in_flight is not None or has_bytes(said)
+    return said.in_flight is not None or has_rates(said)
 
 
 def of_connections(said: ConnectionLimit) -> ClientLimit:
@@ -105,11 +110,10 @@ def numbers_of(said: ClientLimit) -> Numbers:
     return Numbers(long, min(said.burst or short_bound(requests), long), 1)
 
 
-def bytes_of(said: ClientLimit) -> tuple[int | None, int | None]:
-    """Most bytes to a client and from it, each over the whole window."""
+def rates_of(said: ClientLimit) -> tuple[int | None, ...]:
+    """Most bytes to a client and from it, and most errors, each over the whole window."""
     windows = LONG_WINDOW_S if per_of(said) == SECOND else 1
-    out, into = (None if each is None else each * windows for each in (said.bytes_out, said.bytes_in))
-    return out, into
+    return tuple(None if each is None else each * windows for each in (said.bytes_out, said.bytes_in, said.errors))
 
 
 def clients_of(said: ClientLimit) -> int:

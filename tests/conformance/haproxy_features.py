@@ -296,6 +296,10 @@ ROWS = (
         "limits of new connections by address", None, "`client_limit` of a listener",
         r"tcp-request connection reject if \{ var\(sess.over\)", listener={"client_limit": {"connections": 20}},
     ),
+    Row(
+        "limits of errors by client (`http_err_rate`)", None, "`client_limit.errors` of a policy",
+        r"table_http_err_rate\(st_clients_held_minute\)", rules={"client_limit": {"errors": 20, "per": "minute"}},
+    ),
     Row("`tarpit`, `silent-drop`", 4, "`client_limit.action` of a policy", "http-request tarpit", rules=_TARPIT),
     Row(
         "parts and patterns of headers", 3, "`match: regex` or `prefix` of a header of a route",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import http.server
 import re
 import socket
 import socketserver
@@ -50,6 +51,9 @@ CASES = {
     "bytes-exempt": ClientLimit(bytes_out=3000, per="minute", exempt=("127.0.0.0/8",)),
     "bytes-by-key": ClientLimit(bytes_out=3000, per="minute", key="header", key_name="X-Api-Key"),
     "bytes-and-all": ClientLimit(requests=10, in_flight=10, bytes_out=3000, bytes_in=100_000, per="minute"),
+    "errors": ClientLimit(errors=3, per="minute"),
+    "errors-and-all": ClientLimit(requests=50, in_flight=10, bytes_out=100_000, errors=3, per="minute"),
+    "errors-banned": ClientLimit(errors=2, per="minute", ban_after=1, ban_within_s=10, ban_for_s=10),
     "says-nothing": ClientLimit(exempt=("192.0.2.0/24",)),
 }
 
@@ -65,12 +69,17 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RenderedProxy]:
     other = route(600, hostname="other.example", account="other", rule_set=sets["address"].id)
     slow = (WeightedPool("pool-2", 100),)
     long = route(700, hostname="bytes-trickle.example", rule_set=sets["bytes-out"].id, pools=slow)
-    all_routes = (route(1, hostname="plain.example"), *routes, below, other, long)
+    wrong = (WeightedPool("pool-3", 100),)
+    errors = [
+        route(710 + n, hostname=f"{name}.example", path="/wrong", rule_set=sets[name].id, pools=wrong)
+        for n, name in enumerate(name for name in CASES if name.startswith("errors"))
+    ]
+    all_routes = (route(1, hostname="plain.example"), *routes, below, other, long, *errors)
     served = replace(front(*all_routes), rule_sets=tuple(sets.values()))
     directory: Path = tmp_path_factory.mktemp("limits")
-    with echo_servers(1) as ports, trickling_server() as trickling:
-        servers = (server(1, address="127.0.0.1", port=ports[0]),)
-        pools = (pool(1, servers=servers), pool(2, servers=(server(2, address="127.0.0.1", port=trickling),)))
+    with echo_servers(1) as ports, trickling_server() as trickling, failing_server() as failing:
+        found = enumerate((ports[0], trickling, failing), 1)
+        pools = tuple(pool(n, servers=(server(n, address="127.0.0.1", port=port),)) for n, port in found)
         compilation = compile_snapshot(snapshot(served, pools=pools, local_development=True))
         assert compilation.left_out == ()
         with running(compilation.output, directory) as found:
@@ -97,6 +106,26 @@ def trickling_server() -> Iterator[int]:
                     time.sleep(0.01)
 
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        yield server.server_address[1]
+        server.shutdown()
+
+
+@contextmanager
+def failing_server() -> Iterator[int]:
+    """Answers `/wrong/404` with that status."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(int(self.path[-3:]))
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the base class's name
+            """Keep quiet."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         yield server.server_address[1]
@@ -253,6 +282,30 @@ def test_a_long_answer_counts_while_it_is_sent(proxy: RenderedProxy) -> None:
         proxy.until(lambda: counted(proxy) > 3000, "what was sent so far is counted")
         assert ask(proxy, "bytes-out.two", headers={"X-Pad": "x"}).status == 429
     proxy.until(lambda: "use=1" not in proxy.command(f"show table {HELD}"), "the request has ended")
+
+
+def wrong(proxy: RenderedProxy, name: str, *answers: int, **fields: str) -> list[int]:
+    """What requests get to which the server answers so."""
+    return [ask(proxy, name, path=f"/wrong/{status}", **fields).status for status in answers]
+
+
+@pytest.mark.parametrize("name", ["errors", "errors-and-all"])
+def test_who_makes_too_many_errors_gets_429_whatever_it_asks_for_next(proxy: RenderedProxy, name: str) -> None:
+    assert statuses(proxy, name, 6) == [200] * 6
+    assert wrong(proxy, name, 500, 503, 302, 500) == [500, 503, 302, 500], "only what the client did wrong counts"
+    assert wrong(proxy, name, 404, 401, 403, 404) == [404, 401, 403, 429]
+    refused = ask(proxy, name)
+    assert (refused.status, refused.headers["retry-after"]) == (429, "1")
+    assert ask(proxy, name, source="127.0.0.2").status == 200
+    proxy.command(f"clear table {HELD}")
+    assert ask(proxy, name).status == 200
+
+
+def test_scanners_are_banned(proxy: RenderedProxy) -> None:
+    assert wrong(proxy, "errors-banned", 404, 404, 404) == [404, 404, 429]
+    proxy.command(f"clear table {HELD}")
+    assert statuses(proxy, "errors-banned", 1) == [429], "the ban stands without any count"
+    assert statuses(proxy, "errors-banned", 1, source="127.0.0.2") == [200]
 
 
 @pytest.mark.slow(reason="a tarpit holds a client for five seconds")

@@ -352,7 +352,7 @@ RULES: dict[str, Legal] = {
     "countries": text(2, r"[A-Z]{2}"),
     "enabled": boolean, "retry_after_s": whole(1, 86_400), "allow": is_network,
     "client_limit/requests": whole(1, 10**6), "in_flight": whole(1, 10**5), "client_limit/connections": whole(1, 10**6),
-    "bytes_out": whole(1000, 2 * 10**8), "bytes_in": whole(1000, 2 * 10**8),
+    "bytes_out": whole(1000, 2 * 10**8), "bytes_in": whole(1000, 2 * 10**8), "client_limit/errors": whole(1, 10**6),
     "client_limit/per": one_of("second", "minute"),
     "client_limit/burst": whole(1, 10**6), "client_limit/key": one_of("address", "header", "cookie"),
     "client_limit/key_name": text(64, r"[A-Za-z][A-Za-z0-9_-]*"), "ipv4_prefix": whole(8, 32),

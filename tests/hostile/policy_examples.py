@@ -38,7 +38,7 @@ POLICY_RULES: Document = {
         "allow": ["192.0.2.0/24"],
     },
     "client_limit": {
-        "requests": 10, "in_flight": 5, "bytes_out": 5000, "bytes_in": 5000, "per": "second", "burst": 20,
+        "requests": 10, "in_flight": 5, "bytes_out": 5000, "bytes_in": 5000, "errors": 10, "per": "second", "burst": 20,
         "key": "header", "key_name": "X-Key",
         "ipv4_prefix": 32, "ipv6_prefix": 64, "counted_for": "account", "action": "reject", "log_only": False,
         "exempt": ["192.0.2.0/24"], "clients": 1000, "ban_after": 5, "ban_within_s": 60, "ban_for_s": 600,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from apps.compiler.bundle import Bundle
-from apps.compiler.client_limits import ban_of, bytes_of, clients_of, is_limit, memory_bytes, numbers_of
+from apps.compiler.client_limits import ban_of, clients_of, is_limit, memory_bytes, numbers_of, rates_of
 from apps.compiler.compile import Compilation, compile_snapshot
 from apps.compiler.model.fleet import Region, RegionNode
 from apps.compiler.model.listener_options import ConnectionLimit
@@ -53,9 +53,9 @@ def test_a_rate_is_two_numbers_and_a_time_to_try_again(said: ClientLimit, long: 
     assert (found.long, found.short, found.retry_after_s) == (long, short, again)
 
 
-def test_bytes_are_counted_over_the_window_of_their_period() -> None:
-    assert bytes_of(ClientLimit(bytes_out=5_000)) == (50_000, None)
-    assert bytes_of(ClientLimit(bytes_out=5_000, bytes_in=7_000, per="minute")) == (5_000, 7_000)
+def test_bytes_and_errors_are_counted_over_the_window_of_their_period() -> None:
+    assert rates_of(ClientLimit(bytes_out=5_000, errors=3)) == (50_000, None, 30)
+    assert rates_of(ClientLimit(bytes_out=5_000, bytes_in=7_000, errors=3, per="minute")) == (5_000, 7_000, 3)
 
 
 def test_what_a_request_must_hold_a_counter_for_is_stored_only_where_a_limit_counts_it() -> None:
@@ -67,6 +67,7 @@ def test_what_a_request_must_hold_a_counter_for_is_stored_only_where_a_limit_cou
     assert stored(LIMIT) == {}
     assert stored(ClientLimit(in_flight=5)) == {"second": "gpt0,conn_cur"}
     assert stored(ClientLimit(bytes_out=5_000), LIMIT) == {"second": bytes_of_second}
+    assert stored(ClientLimit(errors=5, per="minute"), LIMIT) == {"minute": "http_err_rate(60s)"}
     assert stored(ClientLimit(bytes_in=5_000, in_flight=5), ClientLimit(bytes_in=5_000, per="minute")) == {
         "second": f"gpt0,conn_cur,{bytes_of_second}",
         "minute": bytes_of_second.replace("10s", "60s"),
@@ -118,6 +119,12 @@ def test_a_limit_that_may_take_much_memory_is_told_once() -> None:
     assert not [each for each in compiled(LIMIT, nodes=4).warnings if each.code == "limit_memory"]
 
 
+def test_bans_of_a_limit_outlast_an_upgrade_that_brings_fields() -> None:
+    known = rule_set(Rules(client_limit=LIMIT))
+    found = limits_map(replace(front(route(1, rule_set=known.id)), rule_sets=(known,)), [route(1, rule_set=known.id)])
+    assert found["route-1"].split("|")[1] == "ac13d85e2f1e", "as it was when limits had no errors"
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -125,6 +132,7 @@ def test_a_limit_that_may_take_much_memory_is_told_once() -> None:
         {"per": "hour"},
         {"bytes_out": 999},
         {"bytes_in": 10**9},
+        {"errors": 0},
         {"key_name": "X Key"},
         {"key_name": "x),src("},
         {"ipv4_prefix": 33},

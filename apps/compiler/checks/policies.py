@@ -106,10 +106,10 @@ def asked_of_client_limit(said: ClientLimit | None) -> Iterator[Asked]:
         return
     numbers = {
         "requests": (1, client_limits.MOST_REQUESTS), "burst": (1, client_limits.MOST_REQUESTS),
-        "in_flight": (1, client_limits.MOST_IN_FLIGHT), "ipv4_prefix": (8, 32),
+        "in_flight": (1, client_limits.MOST_IN_FLIGHT), "errors": (1, client_limits.MOST_REQUESTS),
         "bytes_out": (client_limits.LEAST_BYTES, client_limits.MOST_BYTES),
         "bytes_in": (client_limits.LEAST_BYTES, client_limits.MOST_BYTES),
-        "ipv6_prefix": (16, 128), "clients": (100, client_limits.MOST_CLIENTS),
+        "ipv4_prefix": (8, 32), "ipv6_prefix": (16, 128), "clients": (100, client_limits.MOST_CLIENTS),
         "ban_after": (1, client_limits.MOST_REQUESTS), "ban_within_s": (10, 3600), "ban_for_s": (10, 86_400),
     }  # fmt: skip
     for name, (lowest, highest) in numbers.items():

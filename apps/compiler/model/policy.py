@@ -102,7 +102,7 @@ class Maintenance:
 
 @dataclass(frozen=True, slots=True)
 class ClientLimit:
-    """How much one client may ask for, counted over all nodes of the region: requests, in all or at once, and bytes.
+    """What one client may have, counted over all nodes of the region: requests, in all or at once, bytes and errors.
 
     `key` says what a client is: its address cut to a prefix, or the header or cookie `key_name`. Whoever is over the
     limit `ban_after` times within `ban_within_s` gets nothing for `ban_for_s`.
@@ -112,6 +112,7 @@ class ClientLimit:
     in_flight: int | None = None
     bytes_out: int | None = None
     bytes_in: int | None = None
+    errors: int | None = None
     per: str | None = None
     burst: int | None = None
     key: str | None = None

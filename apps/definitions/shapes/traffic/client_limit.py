@@ -64,7 +64,7 @@ def _burst_below(sent: Data, counted: str) -> Iterable[FieldError]:
 
 @dataclass(frozen=True, slots=True)
 class ClientLimit(model.ClientLimit, Shape):
-    """How many requests and bytes one client may have, counted over all nodes of a region."""
+    """How many requests, bytes and errors one client may have, counted over all nodes of a region."""
 
     sparse: ClassVar = True
     elsewhere: ClassVar = {
@@ -94,9 +94,17 @@ class ClientLimit(model.ClientLimit, Shape):
         Annotated[int, whole(limits.LEAST_BYTES, limits.MOST_BYTES)] | None,
         About("The same for bytes of requests.", "Bytes of requests"),
     ] = None
+    errors: Annotated[
+        Annotated[int, whole(1, limits.MOST_REQUESTS)] | None,
+        About(
+            "The maximum number of errors per client in that time: responses of servers with a status of 400 to 499, "
+            "and requests that are no HTTP. Routes that set this do not measure latency.",
+            "Errors",
+        ),
+    ] = None
     per: Annotated[
         Annotated[str, one_of(labels=PERS)] | None,
-        About("The time that requests and bytes are counted in. Default: second.", "Per"),
+        About("The time that requests, bytes and errors are counted in. Default: second.", "Per"),
     ] = None
     burst: Annotated[
         Annotated[int, whole(1, limits.MOST_REQUESTS)] | None,
@@ -164,7 +172,8 @@ class ConnectionLimitSpec(listener_model.ConnectionLimit, Shape):
     component: ClassVar[str] = "ListenerClientLimit"
     sparse: ClassVar = True
     elsewhere: ClassVar = dict.fromkeys(
-        ("key", "key_name", "requests", "in_flight", "bytes_out", "bytes_in", "counted_for", "action"), _OF_REQUESTS
+        ("key", "key_name", "requests", "in_flight", "bytes_out", "bytes_in", "errors", "counted_for", "action"),
+        _OF_REQUESTS,
     )
 
     connections: Annotated[

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from math import ceil
 
 from apps.importing.haproxy.text.durations import milliseconds
 from apps.importing.haproxy.text.sections import Configuration, Section
@@ -17,9 +18,11 @@ _FIELDS = {
     "conn_cur": "in_flight",
     "bytes_out_rate": "bytes_out",
     "bytes_in_rate": "bytes_in",
+    **dict.fromkeys(("http_err_rate", "http_err_cnt"), "errors"),
 }
 COUNTERS = ("sc-inc-gpc", "sc-set-gpt", "sc-add-gpc")
 BANNED = "Clients are banned by a client limit (ban_after), not by counters."
+NO_REFUSALS = "Responses of servers are counted, not what is refused here; ban_after keeps such clients out for longer."
 _MINUTE, _SECOND = 60_000, 1000
 
 
@@ -72,7 +75,28 @@ def limit_of(atom: Atom, table: Line | None, key: str) -> Limit | None:
         block |= _rate(field, most, _period(atom, table), said)
     if field == "requests" and not atom.match.startswith("http"):
         said.append("Requests are counted, not connections.")
+    if field == "errors":
+        said.append(NO_REFUSALS)
     return Limit(tuple(block.items()), " ".join(said))
+
+
+def in_period(limit: Limit, per: str) -> Limit:
+    """The same limit counted per second or minute, as another field of its policy is; a policy has one period."""
+    block = dict(limit.block)
+    if block.get("per", per) == per:
+        return limit
+    field = next(name for name in block if name in _FIELDS.values())
+    most = int(str(block[field]))
+    said = [limit.differs, f"The rate is counted per {per}, as other limits of these clients are."]
+    block |= {field: _within(field, most * 60 if per == "minute" else ceil(most / 60)), "per": per}
+    return Limit(tuple(block.items()), " ".join(filter(None, said)))
+
+
+def period_of(limit: Limit) -> tuple[str, str] | None:
+    """What a limit bounds, and the period that it is counted in; None for requests in flight."""
+    block = dict(limit.block)
+    field = next(name for name in block if name in _FIELDS.values())
+    return (field, str(block["per"])) if "per" in block else None
 
 
 def _rate(field: str, most: int, period: int, said: list[str]) -> dict[str, object]:
@@ -86,7 +110,7 @@ def _rate(field: str, most: int, period: int, said: list[str]) -> dict[str, obje
 
 
 def _within(field: str, number: int) -> int:
-    return min(number, 1_000_000) if field == "requests" else min(max(number, 1000), 200_000_000)
+    return min(number, 1_000_000) if field in ("requests", "errors") else min(max(number, 1000), 200_000_000)
 
 
 def _period(atom: Atom, table: Line | None) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from apps.compiler.grammar import GrammarError
 from apps.compiler.grammars import authentication
-from apps.importing.haproxy.rules.limits import BANNED, Limit, Tracker, limit_of, table_of
+from apps.importing.haproxy.rules.limits import BANNED, Limit, Tracker, in_period, limit_of, period_of, table_of
 from apps.importing.haproxy.rules.requests import has_own_text
 from apps.importing.haproxy.rules.users import NO_GROUPS, users_of
 from apps.importing.haproxy.text.sections import Section
@@ -27,6 +27,7 @@ class Soft:
     context: Context
     section: Section
     trackers: dict[str, list[Tracker]] = field(default_factory=dict)
+    periods: dict[str, str] = field(default_factory=dict)
 
     def track(self, line: Line, action: str, words: tuple[str, ...], condition: Formula) -> None:
         """`track-sc0 src table x`: what is counted. The limit that looks at it says the rest."""
@@ -95,9 +96,10 @@ class Soft:
                 self.context.ledger.differs(line, BANNED)
                 continue
             if limit is None:
-                why = f"Clients are limited by requests, bytes and requests in flight; {atom.match} is counted by none."
+                why = f"Clients are limited by requests, errors and bytes, not by {atom.match}."
                 self.context.ledger.impossible(line, why)
                 continue
+            limit = self._in_one_period(limit)
             if limit.differs:
                 self.context.ledger.differs(line, limit.differs)
             self.context.ledger.mapped(line)
@@ -105,6 +107,16 @@ class Soft:
             condition = all_of([condition, tracked])
             for name, value in limit.block:
                 yield Rule(line, condition, change("client_limit", name, value))
+
+    def _in_one_period(self, limit: Limit) -> Limit:
+        """The limit in the period in which this proxy's limits of other things are counted."""
+        found = period_of(limit)
+        if found is None:
+            return limit
+        others = {per for name, per in self.periods.items() if name != found[0]}
+        per = found[1] if not others or found[1] in others else others.pop()
+        self.periods[found[0]] = per
+        return in_period(limit, per)
 
     def _limit(self, atom: Atom) -> tuple[Limit | None, Formula]:
         """The limit, and for which requests it is counted."""

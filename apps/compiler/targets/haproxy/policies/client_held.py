@@ -1,11 +1,11 @@
-"""What HAProxy counts of a client while its request holds a counter: how many are under way at once, and bytes.
+"""What HAProxy counts of a client while its request holds a counter: how many are under way, bytes, and errors.
 
 HAProxy has three counters for a request. This takes the one by which latencies are counted: requests of routes that
 bound one of these are not measured. The tables store nothing that rules of others would raise on the counter.
 
 Each node counts under a key of its own, as for requests (client_limit.py). HAProxy does not tell peers how many are
 under way, so that is published as `gpt0`, as for limits of pools (overflow/admission.py). Bytes it tells them itself:
-when a request ends, and of long ones every five seconds (`option contstats`).
+when a request ends, and of long ones every five seconds (`option contstats`); errors, when a server answers with 4xx.
 """
 
 from __future__ import annotations
@@ -17,9 +17,14 @@ from apps.compiler.model.policy import ClientLimit
 from apps.compiler.targets.haproxy.writer import Argument, Section
 
 COUNTER = 1
-IN_FLIGHT, BYTES_OUT, BYTES_IN = 9, 10, 11  # fields of a limit's terms
+IN_FLIGHT, BYTES_OUT, BYTES_IN, ERRORS = 9, 10, 11, 12  # fields of a limit's terms
 HELD = "held"  # the last word of terms that bound any of them
-_QUESTIONS = {BYTES_OUT: "table_bytes_out_rate", BYTES_IN: "table_bytes_in_rate"}
+# Of what is counted in a window: the field, and what HAProxy calls it.
+_RATES = {
+    "bytes_out": (BYTES_OUT, "bytes_out_rate"),
+    "bytes_in": (BYTES_IN, "bytes_in_rate"),
+    "errors": (ERRORS, "http_err_rate"),
+}
 _NOT_OVER = ("!", "{", "var(txn.over)", "-m", "found", "}")
 Words = tuple[Argument, ...]
 
@@ -37,8 +42,9 @@ def stored(limits: Iterable[ClientLimit], per: str) -> str:
     held = [said for said in limits if is_held(said) and per_of(said) == per]
     at_once = "gpt0,conn_cur" if any(said.in_flight is not None for said in held) else ""
     window = WINDOW_S[per]
-    rates = f"bytes_out_rate({window}s),bytes_in_rate({window}s)" if any(map(has_bytes, held)) else ""
-    return ",".join(filter(None, (at_once, rates)))
+    of_bytes = f"bytes_out_rate({window}s),bytes_in_rate({window}s)" if any(map(has_bytes, held)) else ""
+    errors = f"http_err_rate({window}s)" if any(said.errors is not None for said in held) else ""
+    return ",".join(filter(None, (at_once, of_bytes, errors)))
 
 
 def of_period(per: str) -> Words:
@@ -56,10 +62,9 @@ def add_sums(section: Section, limits: list[ClientLimit], keys: list[str], own_k
         said = [each for each in limits if per_of(each) == per]
         if any(each.in_flight is not None for each in said):
             _add_in_flight(section, per, keys, own_key)
-        if any(each.bytes_out is not None for each in said):
-            _add_bytes(section, per, keys, BYTES_OUT)
-        if any(each.bytes_in is not None for each in said):
-            _add_bytes(section, per, keys, BYTES_IN)
+        for name, (field, counter) in _RATES.items():
+            if any(getattr(each, name) is not None for each in said):
+                _add_rate(section, per, keys, field, f"table_{counter}({table(per)})")
 
 
 def _periods(limits: list[ClientLimit]) -> list[str]:
@@ -78,10 +83,10 @@ def _add_in_flight(section: Section, per: str, keys: list[str], own_key: str) ->
     _let(section, "over", "str(rate)", (*given, *_NOT_OVER, *full))
 
 
-def _add_bytes(section: Section, per: str, keys: list[str], field: int) -> None:
+def _add_rate(section: Section, per: str, keys: list[str], field: int, question: str) -> None:
     """The window empties steadily: who is over by a tenth of what was counted is not after a tenth of the window."""
     given = (*of_period(per), *_bounds(field))
-    _add_up(section, f"{_QUESTIONS[field]}({table(per)})", keys, given)
+    _add_up(section, question, keys, given)
     _let(section, "bound", f"var(txn.limit),field({field},|),add(0)", given)
     full = (*given, *_NOT_OVER, "{", "var(txn.bound),sub(txn.counted)", "-m", "int", "le", "0", "}")
     beyond = f"var(txn.counted),sub(txn.bound),mul({WINDOW_S[per]}),div(txn.counted),add(1)"

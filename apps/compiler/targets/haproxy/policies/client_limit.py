@@ -5,7 +5,7 @@ for a hundred:
 
     route-9 second|<scope>|<in 10 s>|<in 1 s>|reject|<retry after>|<ban>|<refusals before it>|<what is held>
 
-What is held (client_held.py) are four words more: `<in flight>|<bytes out in 10 s>|<bytes in in 10 s>|held`.
+What is held (client_held.py) are five words more: `<in flight>|<bytes out in 10 s>|<bytes in in 10 s>|<errors>|held`.
 What a client is (`txn.client`) becomes six groups of an IPv6 address by SHA-1, the node's number the last two. So each
 node counts under a key of its own, and whoever asks adds the keys of all nodes up, as for limits of pools (ADR 0010).
 
@@ -29,12 +29,12 @@ from apps.compiler.client_limits import (
     IPV6_PREFIX,
     REJECT,
     ban_of,
-    bytes_of,
-    has_bytes,
+    has_rates,
     is_held,
     is_limit,
     numbers_of,
     per_of,
+    rates_of,
 )
 from apps.compiler.model.fleet import Region
 from apps.compiler.model.policy import ClientLimit, Rules
@@ -107,7 +107,7 @@ def limits_map(load_balancer: LoadBalancer, routes: Iterable[Route]) -> dict[str
 
 def _terms(route: Route, said: ClientLimit) -> str:
     numbers, ban = numbers_of(said), ban_of(said)
-    held = (said.in_flight, *bytes_of(said))
+    held = (said.in_flight, *rates_of(said))
     words = (
         per_of(said), _scope(route, said), str(numbers.long), str(numbers.short),
         LOG if said.log_only else said.action or REJECT, str(numbers.retry_after_s),
@@ -120,7 +120,8 @@ def _terms(route: Route, said: ClientLimit) -> str:
 def _scope(route: Route, said: ClientLimit) -> str:
     """One word for all routes that count together: those of the account, hostname or route with an equal limit."""
     holder = {ACCOUNT: "", HOSTNAME: route.hostname}.get(said.counted_for or ACCOUNT, route.id)
-    return hashlib.sha256(repr((route.account, holder, said)).encode()).hexdigest()[:12]
+    text = repr((route.account, holder, said)).replace(", errors=None", "")  # younger than bans that an upgrade keeps
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 def add_verdict(section: Section, own: Region | None, used: Iterable[Rules], lookup: Lookup, path: str) -> None:
@@ -248,7 +249,7 @@ def _add_answers(section: Section, limits: list[ClientLimit]) -> None:
         section.add("http-request", "tarpit", "status", "429", "if", *does("tarpit"))
     if REJECT in actions:
         seconds = "var(txn.limit),field(6,|)"
-        if any(map(has_bytes, limits)):
+        if any(map(has_rates, limits)):
             unknown = ("!", "{", "var(txn.again)", "-m", "found", "}")
             _add(section, "set-var(txn.again)", seconds, (*_OVER, *unknown))
             seconds = "var(txn.again)"
