@@ -78,8 +78,8 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RenderedProxy]:
     served = replace(front(*all_routes), rule_sets=tuple(sets.values()))
     directory: Path = tmp_path_factory.mktemp("limits")
     with echo_servers(1) as ports, trickling_server() as trickling, failing_server() as failing:
-        found = enumerate((ports[0], trickling, failing), 1)
-        pools = tuple(pool(n, servers=(server(n, address="127.0.0.1", port=port),)) for n, port in found)
+        ways = enumerate((ports[0], trickling, failing), 1)
+        pools = tuple(pool(n, servers=(server(n, address="127.0.0.1", port=port),)) for n, port in ways)
         compilation = compile_snapshot(snapshot(served, pools=pools, local_development=True))
         assert compilation.left_out == ()
         with running(compilation.output, directory) as found:
@@ -284,9 +284,9 @@ def test_a_long_answer_counts_while_it_is_sent(proxy: RenderedProxy) -> None:
     proxy.until(lambda: "use=1" not in proxy.command(f"show table {HELD}"), "the request has ended")
 
 
-def wrong(proxy: RenderedProxy, name: str, *answers: int, **fields: str) -> list[int]:
+def wrong(proxy: RenderedProxy, name: str, *answers: int) -> list[int]:
     """What requests get to which the server answers so."""
-    return [ask(proxy, name, path=f"/wrong/{status}", **fields).status for status in answers]
+    return [ask(proxy, name, path=f"/wrong/{status}").status for status in answers]
 
 
 @pytest.mark.parametrize("name", ["errors", "errors-and-all"])
