@@ -1,4 +1,7 @@
-"""Values that are written into headers: printable text, with variables in braces that the balancer fills in."""
+"""Values that are written into headers: printable text, with variables in braces that the balancer fills in.
+
+A brace before a letter begins a variable; any other is text, as those of JSON are.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,8 @@ VARIABLES = {
 # What servers know the client by, and Spillway says.
 _OWN = frozenset(f"x-forwarded-{each}" for each in ("for", "host", "port", "proto"))
 _TEXT = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,766}[\x21-\x7e])?")
-_VARIABLE = re.compile(r"\{([^{}]*)\}")
+_VARIABLE = re.compile(r"\{([A-Za-z_][^{}]*)\}")
+_OPEN = re.compile(r"\{\s*[A-Za-z_]")
 _ORIGIN = re.compile(r"https?://(?:\*\.)?(?:[a-z0-9-]{1,63}\.){0,8}[a-z0-9-]{1,63}(?::[1-9][0-9]{0,4})?")
 # Responses cross connections as requests do; these belong to who sends the body, not to a policy.
 _KEPT_OF_RESPONSES = frozenset({"content-length", "content-encoding", "content-range", "date", "trailer"})
@@ -53,7 +57,7 @@ def header_text(value: object) -> str:
     for name in _VARIABLE.findall(value):
         if not _is_variable(name):
             raise GrammarError("variable", f"Use one of these variables: {', '.join(f'{{{v}}}' for v in VARIABLES)}.")
-    if "{" in _VARIABLE.sub("", value) or "}" in _VARIABLE.sub("", value):
+    if _OPEN.search(_VARIABLE.sub("", value)):
         raise GrammarError("variable", "Close each brace: a variable is written as {host}.")
     return value
 

@@ -19,7 +19,7 @@ from tests.pure.compiler_fixtures import certificate_pem, front, listener, pool,
 
 pytestmark = pytest.mark.e2e
 
-NAMES = ("tls", "ssh", "socks5", "http", "silent", "acme-tls/1", "a.example", "the rest")
+NAMES = ("tls", "ssh", "rdp", "socks5", "websocket", "http", "silent", "acme-tls/1", "a.example", "the rest")
 POOLS = {name: f"pool-{number}" for number, name in enumerate(NAMES, 1)}
 ROUTES = tuple(ProtocolRoute(POOLS[each], each) for each in ClientProtocol)
 CHALLENGES = ProtocolRoute(POOLS["acme-tls/1"], alpn="acme-tls/1")
@@ -36,7 +36,7 @@ LISTENERS = (
         sni_routes=NAMED,
         default_pool_id=POOLS["the rest"],
     ),
-    listener(2, protocol=Protocol.TCP, protocol_routes=(ROUTES[2],)),
+    listener(2, protocol=Protocol.TCP, protocol_routes=(ProtocolRoute(POOLS["ssh"], ClientProtocol.SSH),)),
     listener(
         3,
         protocol=Protocol.TCP,
@@ -51,6 +51,8 @@ SSH, HTTP, ODD = (
     b"GET / HTTP/1.1\r\nhost: a.example\r\n\r\n",
     b"\x00\x01\x02\x03\x04\x05\x06\x07",
 )
+
+UPGRADE = HTTP[:-2] + b"connection: keep-alive, Upgrade\r\nupgrade: WebSocket\r\n\r\n"
 
 
 class Greeting(socketserver.BaseRequestHandler):
@@ -127,7 +129,9 @@ def inside(proxy: RenderedProxy, *alpn: str) -> ssl.SSLSocket:
         (SSH, "ssh"),
         (HTTP, "http"),
         (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "http"),
+        (UPGRADE, "websocket"),
         (b"\x05\x01\x00", "socks5"),
+        (b"\x03\x00\x00\x13\x0e\xe0", "rdp"),
         (ODD, "the rest"),
         (hello("b.example"), "tls"),
         (hello(None), "tls"),

@@ -448,7 +448,7 @@ RULES: dict[str, Legal] = {
     "http3": boolean, "same_certificate": boolean, "session_tickets": boolean, "passthrough": boolean,
     "client_certificates/mode": one_of("required", "optional"), "client_certificates/ca": authorities,
     "client_certificates/crl": maybe_empty(revocation_lists), "client_certificates/hostnames": is_host,
-    "protocol_routes/protocol": one_of("tls", "http", "ssh", "socks5", "silent"), "proxy_protocol_from": is_network,
+    "protocol_routes/protocol": one_of("tls", "http", "websocket", "ssh", "rdp", "socks5", "silent"), "proxy_protocol_from": is_network,
     "forwarded_from": is_network, "forwarded_header_from": is_network, "send_forwarded": boolean,
     "listeners/connections/max_connections": whole(1, 1_000_000), "client_timeout_ms": MS, "request_timeout_ms": MS,
     "keepalive_timeout_ms": MS, "connections/keep_alive": one_of("both", "clients", "none"),

@@ -22,6 +22,12 @@ SSH = ("{ payload(0,7) -m bin 5353482d322e30 }", "{ req.payload(0,4) -m str SSH-
         (["use_backend a if HTTP"], {"http": "a"}),
         *((["use_backend a if " + each, "default_backend b"], {"ssh": "a", "": "b"}) for each in SSH),
         (["use_backend a if { req.payload(0,1) -m bin 05 }", "default_backend b"], {"socks5": "a", "": "b"}),
+        (["use_backend a if { req.payload(0,1) -m bin 03 }", "default_backend b"], {"rdp": "a", "": "b"}),
+        (["use_backend a if { hdr(Upgrade) -i websocket }", "default_backend b"], {"websocket": "a", "": "b"}),
+        (["use_backend a if { hdr(Connection) -i upgrade } { hdr(Upgrade) -i websocket }", "use_backend b if HTTP"],
+         {"websocket": "a", "http": "b"}),
+        (["use_backend a if HTTP", "use_backend b if { hdr(Upgrade) -i websocket }"], {"http": "a"}),
+        ([r"use_backend a if { path_reg -i ^\/(.*) }", "default_backend b"], {"http": "a", "": "b"}),
         (["use_backend a if !{ req.len gt 0 }", "default_backend b"], {"silent": "a", "": "b"}),
         ([f"use_backend a if {SSH[0]} or {{ req.len 0 }}", "default_backend b"], {"ssh": "a", "silent": "a", "": "b"}),
         (["use_backend a if { req.ssl_alpn acme-tls/1 }", "default_backend b"], {"acme-tls/1": "a", "": "b"}),
@@ -65,6 +71,7 @@ def test_alpn_of_a_client_is_a_list(line: str, why: str) -> None:
         "{ req.payload(0,4) -m str SET }",
         "{ payload(4,4) -m bin 5353482d }",
         "{ req.payload(0,2) -m bin 0502 }",
+        "{ path_beg /disk }",
         "{ req.ssl_alpn -m sub h2 }",
         "{ req.payload(0,4) -m reg SSH }",
     ],
@@ -138,3 +145,12 @@ def test_who_refuses_tls_without_a_name_refuses_no_other_one() -> None:
     found = tcp(WAITING[0], line, "use_backend a if { req.ssl_sni a.example.com }", "default_backend b")
     assert listeners_of(found)[0]["default_pool"] == "b"
     assert verdict_of(found, line)[0] is Verdict.DIFFERENT
+
+
+def test_a_backend_that_refuses_everybody_is_a_listener_without_a_default() -> None:
+    text = "backend closed\n mode tcp\n tcp-request content reject\n"
+    found = tcp(*WAITING, "use_backend a if { req.ssl_sni a.example.com }", "default_backend closed", more=text)
+    (listener,) = listeners_of(found)
+    assert listener["sni_routes"] == [{"hostname": "a.example.com", "pool": "a"}]
+    assert "default_pool" not in listener
+    assert {verdict_of(found, each)[0] for each in ("backend closed", "tcp-request content reject")} == {Verdict.MAPPED}

@@ -14,9 +14,9 @@ from tests.pure.test_importing_sections import TCP
 TWO = "backend a\n server s 10.0.0.1:80\nbackend b\n server s 10.0.0.2:80\n"
 
 
-def tcp(*lines: str, bind: str = "bind :443") -> Import:
+def tcp(*lines: str, bind: str = "bind :443", more: str = "") -> Import:
     body = "".join(f" {line}\n" for line in (bind, *lines))
-    return read(f"{TCP}frontend fe\n{body}{TWO}")
+    return read(f"{TCP}frontend fe\n{body}{TWO}{more}")
 
 
 def listeners_of(found: Import, name: str = "fe") -> list[dict[str, Any]]:

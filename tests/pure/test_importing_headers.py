@@ -34,6 +34,16 @@ def test_headers_that_1_x_removes_are_removed(line: str, block: str, names: list
     assert verdict_of(found, line)[0] is Verdict.MAPPED
 
 
+def test_a_header_of_json_is_set_as_it_is() -> None:
+    line = (
+        r'''http-response set-header Report-To "{\"group\":\"nel\",\"endpoints\":[{\"url\":\"https://a.example\"}]}"'''
+    )
+    found = frontend(line, "default_backend a")
+    said = '{"group":"nel","endpoints":[{"url":"https://a.example"}]}'
+    assert rules(found)["response_headers"] == {"set": {"Report-To": said}}
+    assert verdict_of(found, line)[0] is Verdict.MAPPED
+
+
 @pytest.mark.parametrize(
     "line", ["rspidel ^Set-Cookie:\\ internal=", "reqidel ^Cookie:.*session", "rspidel ^X-AspNet.*:\\ 4"]
 )

@@ -15,6 +15,7 @@ from tests.pure.test_importing_effects import TWO
         ("replace-path ^/api/(.*)$ /v1/\\1", "path_beg /v1/", "/api"),
         ("set-path /v1%[path]", "path_beg /v1/users", "/users"),
         ("set-path %[path,regsub(^/old,)]", "path_beg /in", "/old/in"),
+        ("set-path %[path,regsub(^/old/api/,/api/)] if { path_beg /old/api/ }", "path_beg /api/in", "/old/api/in"),
         ("set-path /fixed if { path /x }", "path /fixed", "/x"),
         ("replace-path ^/shop/([0-9]+)$ /item/\\1", "path_beg /elsewhere", "/elsewhere"),
     ],

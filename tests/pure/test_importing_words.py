@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from apps.importing.verdicts import Verdict
-from tests.pure.test_importing import DEFAULTS, frontend, read, verdict_of
+from tests.pure.test_importing import DEFAULTS, frontend, read, routes, verdict_of
 
 SERVER = " server s 10.0.0.1:80\n"
 LISTEN = f"listen web\n bind :80\n{SERVER}"
@@ -15,6 +15,38 @@ LISTEN = f"listen web\n bind :80\n{SERVER}"
 def test_what_is_said_of_servers_says_nothing_without_any(line: str) -> None:
     found = read(f"defaults\n mode http\n {line}\nlisten web\n bind :80\n")
     assert verdict_of(found, line) == (Verdict.DEAD, "This section has no servers.")
+
+
+def test_or_is_written_in_any_case() -> None:
+    line = "use_backend a if { path /x } OR { path /y } Or { path /z }"
+    found = frontend(line, "default_backend b")
+    assert {route[2] for route in routes(found) if route[4] == "a"} == {"/x", "/y", "/z"}
+    assert verdict_of(found, line)[0] is Verdict.MAPPED
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "http-request deny if { req.hdr_cnt(content-length) gt 1 }",
+        "http-response deny if { res.hdr_cnt(content-length) gt 1 }",
+    ],
+)
+def test_requests_and_responses_of_two_lengths_never_come_to_a_rule(line: str) -> None:
+    found = frontend(line, "default_backend a")
+    assert verdict_of(found, line)[0] is (Verdict.DEAD if "response" in line else Verdict.MAPPED)
+    assert [route[4] for route in routes(found)] == ["a"]
+
+
+def test_a_response_has_a_server() -> None:
+    line = "http-response set-header X-By spillway if { srv_id -m found }"
+    found = frontend(line, "default_backend a")
+    assert verdict_of(found, line)[0] is Verdict.MAPPED
+
+
+def test_the_own_line_of_a_section_is_of_that_section() -> None:
+    found = read(f"{DEFAULTS}{LISTEN}backend spare\n{SERVER}")
+    sections = {line.text: line.section for line in found.report}
+    assert (sections["listen web"], sections["backend spare"]) == ("listen web", "backend spare")
 
 
 def test_checks_that_nothing_makes_have_no_time() -> None:

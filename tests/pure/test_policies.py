@@ -56,6 +56,15 @@ def test_only_responses_know_which_server_answered() -> None:
         header_text.request_text("by {server}")
 
 
+def test_braces_of_json_are_text_and_those_of_variables_must_be_right() -> None:
+    value = '{"group":"nel","max_age":86400,"endpoints":[{"url":"https://{host}/report"}]}'
+    assert header_text.header_text(value) == value
+    assert [each for each in header_text.parts(value) if not isinstance(each, str)] == [header_text.Variable("host")]
+    for wrong in ("{hots}", "{host", "{ host }", "a {header:} b", "{HOST}"):
+        with pytest.raises(GrammarError):
+            header_text.header_text(wrong)
+
+
 def test_every_origin_together_with_cookies_is_refused() -> None:
     sent = {"origins": ["*"], "credentials": True}
     assert [error.pointer for error in Cors.together(sent)] == ["/credentials"]

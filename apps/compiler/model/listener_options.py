@@ -172,7 +172,9 @@ class ClientProtocol(StrEnum):
 
     TLS = "tls"
     HTTP = "http"
+    WEBSOCKET = "websocket"
     SSH = "ssh"
+    RDP = "rdp"
     SOCKS5 = "socks5"
     SILENT = "silent"
 

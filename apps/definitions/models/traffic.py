@@ -79,7 +79,7 @@ class ProtocolRoute(models.Model):
     """Connections to a tcp listener that begin as this protocol, or offer this name of ALPN, and their pool."""
 
     listener = models.ForeignKey(Listener, on_delete=models.CASCADE, related_name="protocol_routes")
-    protocol = models.CharField(max_length=6, choices=choices(ClientProtocol), null=True)
+    protocol = models.CharField(max_length=9, choices=choices(ClientProtocol), null=True)
     alpn = models.CharField(max_length=64, blank=True, default="")
     pool = models.ForeignKey(Pool, on_delete=models.PROTECT, related_name="protocol_routes")
 

@@ -24,7 +24,8 @@ MOST_NAMES = 24
 # Of ports that are alike, such as those of a range, some are asked in every way, and the others in one.
 MOST_ALIKE = 4
 HTTP, SSH = b"GET / HTTP/1.1\r\nhost: a.example\r\n\r\n", b"SSH-2.0-replay\r\n"
-SOCKS, OTHER = b"\x05\x01\x00", bytes(range(1, 33))
+UPGRADE = HTTP[:-2] + b"connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-key: cmVwbGF5\r\n\r\n"
+SOCKS, RDP, OTHER = b"\x05\x01\x00", b"\x03\x00\x00\x0b\x06\xe0\x00\x00\x00\x00\x00", bytes(range(1, 33))
 _NAME = re.compile(r"\.?(?:[a-z0-9-]+\.)+[a-z]{2,}")
 _MARKED = re.compile(rf"{MARK}: (\S+)".encode(), re.IGNORECASE)
 
@@ -55,7 +56,7 @@ def _of_port(port: int, words: list[str], spec: Mapping[str, Any], *, ends: bool
         yield Opening(port, name, sent=OTHER if ends else b"", is_tls=True)
     for alpn in (each["alpn"] for each in routes if "alpn" in each):
         yield from (Opening(port, name, alpn, OTHER if ends else b"", is_tls=True) for name in names[:3])
-    for sent in (HTTP, SSH, SOCKS, OTHER, *([b""] if routes else [])):
+    for sent in (HTTP, UPGRADE, SSH, SOCKS, RDP, OTHER, *([b""] if routes else [])):
         yield Opening(port, names[0] if ends else "", sent=sent, is_tls=ends)
 
 

@@ -10,7 +10,7 @@ from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.traffic.context import Context
 from apps.importing.logic.answers import about_host, about_path
 from apps.importing.logic.formulas import Atom, simplified
-from apps.importing.replay.connecting import HTTP, SOCKS, SSH
+from apps.importing.replay.connecting import HTTP, RDP, SOCKS, SSH, UPGRADE
 from apps.importing.replay.contract import Answer, Asked, Opening, Request
 from apps.importing.verdicts import Line, LineReport, Verdict
 
@@ -134,8 +134,9 @@ def _answer(atom: Atom, request: Request, *, encrypted: bool) -> bool | None:
 def _answer_of_opening(atom: Atom, opening: Opening, *, encrypted: bool) -> bool | None:
     """The same of a connection."""
     is_tls = opening.is_tls and not encrypted
-    begins = {"tls": is_tls, "http": opening.sent == HTTP, "ssh": opening.sent == SSH}
-    begins |= {"socks5": opening.sent == SOCKS, "silent": not opening.sent}
+    begins = {"tls": is_tls, "http": opening.sent in (HTTP, UPGRADE), "websocket": opening.sent == UPGRADE}
+    begins |= {"ssh": opening.sent == SSH, "rdp": opening.sent == RDP, "socks5": opening.sent == SOCKS}
+    begins |= {"silent": not opening.sent}
     if atom.subject == "sni":
         # A listener takes TLS without a name for TLS with one (choices.py).
         return bool(opening.name) or None if atom.match == "found" else about_host(atom, opening.name)

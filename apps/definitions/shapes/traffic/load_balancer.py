@@ -42,7 +42,9 @@ PROTOCOLS = {Protocol.HTTP: "HTTP", Protocol.HTTPS: "HTTPS", Protocol.TCP: "TCP"
 CLIENT_PROTOCOLS = {
     ClientProtocol.TLS: "TLS",
     ClientProtocol.HTTP: "HTTP",
+    ClientProtocol.WEBSOCKET: "WebSocket",
     ClientProtocol.SSH: "SSH",
+    ClientProtocol.RDP: "RDP",
     ClientProtocol.SOCKS5: "SOCKS 5",
     ClientProtocol.SILENT: "Nothing for five seconds",
 }

@@ -60,7 +60,7 @@ class Conditions:
         minus = False
         while words:
             word = words.pop(0)
-            if word in ("or", "||"):
+            if word.lower() in ("or", "||"):
                 alternatives.append(all_of(terms))
                 terms = []
                 continue

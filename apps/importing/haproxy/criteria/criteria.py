@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from apps.importing.context import FORWARDED_PROTO
 from apps.importing.files import Files
+from apps.importing.haproxy.criteria import beginnings
 from apps.importing.haproxy.criteria.asked import Asked, argument, constant_matches, cut_off, cuts_port, said
 from apps.importing.haproxy.criteria.numbers import OPERATORS, asks_any, compared
 from apps.importing.haproxy.criteria.samples import Sample, parse_sample
@@ -33,7 +34,6 @@ _COUNTS = re.compile(r"(?:src_|sc[0-9]?_)(?:inc|clr)_gpc[01]?")
 # What the first bytes of a connection are.
 _LENGTH = {"req.len", "req_len"}
 _PAYLOAD = {"payload", "req.payload"}
-_SSH, _SOCKS = b"SSH-".hex(), "05"
 _ALPN = {"req.ssl_alpn", "req_ssl_alpn", "ssl_fc_alpn"}
 _TLS = {"req.ssl_hello_type", "req_ssl_hello_type", "req.ssl_ver", "req_ssl_ver", "req.ssl_hello"}
 _WITH_QUERY = {"url", "uri", "pathq", "capture.req.uri"}
@@ -151,11 +151,15 @@ class Criteria(Questions):
         if asked.sample.converter_names and asked.sample.converter_names[-1] == "not":
             rest = Sample(asked.sample.fetch, asked.sample.args, asked.sample.converters[:-1])
             return negated(self._formula(Asked(rest, asked.match, asked.values, asked.ignore_case)))
+        if _of_two_lengths(asked):
+            return False
         unread = not self.reads_requests and not self.waits
         if (self.of_responses or unread) and asked.sample.fetch in _OF_REQUESTS | (_OF_EITHER if unread else set()):
             return False
         if self.of_responses and asked.sample.fetch in _OF_EITHER | _OF_ANSWERS:
             return self._of_answer(asked)
+        if self.of_responses and asked.sample.fetch in ("srv_id", "srv_name") and asked.match == "found":
+            return True  # `http-response` is for what servers answer
         return self._of_fetch(asked)
 
     def _of_variable(self, asked: Asked) -> Formula:
@@ -244,6 +248,8 @@ class Criteria(Questions):
     def _of_fetch(self, asked: Asked) -> Formula:
         fetch = asked.sample.fetch
         first = asked.sample.args[0].lower() if asked.sample.args else ""
+        if not self.reads_requests and (kind := beginnings.of_request(asked)):
+            return self._of_beginning(kind)
         if fetch in _HOST_FETCHES and first == "host":
             return self._of_host(asked)
         if fetch in _SNI:
@@ -406,15 +412,11 @@ class Criteria(Questions):
         return negated(silent) if came else silent
 
     def _of_payload(self, asked: Asked) -> Formula:
-        """Whether a client says that it speaks SSH or SOCKS 5."""
-        begin = [each if asked.match == "bin" else each.encode().hex() for each in asked.values]
+        """Whether a client says what it speaks."""
         if "mqtt_is_valid" in asked.sample.converter_names:
             return self._of_beginning("mqtt")
-        at_start = asked.sample.args[:1] == ("0",) and asked.match in ("bin", "str", "beg", "sub", "")
-        if at_start and begin and all(each.lower().startswith(_SSH) for each in begin):
-            return self._of_beginning("ssh")
-        if at_start and begin == [_SOCKS]:
-            return self._of_beginning("socks5")
+        if kind := beginnings.of_payload(asked):
+            return self._of_beginning(kind)
         return self.unknown(f"{said(asked)} is nothing that a listener can ask")
 
     def _of_alpn(self, asked: Asked) -> Formula:
@@ -427,6 +429,12 @@ class Criteria(Questions):
 
     def _of_port(self, asked: Asked) -> Formula:
         return self.atoms.get("port", "int", tuple(asked.values))
+
+
+def _of_two_lengths(asked: Asked) -> bool:
+    """Whether it holds for several Content-Length alone: HAProxy refuses those that differ, and joins the others."""
+    is_length = asked.sample.fetch.endswith("hdr_cnt") and argument(asked).lower() == "content-length"
+    return is_length and not any(compared(asked.values, count) for count in (0, 1))
 
 
 def _of_list(asked: Asked, name: str) -> str:

@@ -54,6 +54,8 @@ class _Beginning:
             return self.is_named if atom.match == "found" or not self.is_named else None
         if atom.match == "alpn":
             return self.alpn in atom.values
+        if atom.match == ClientProtocol.HTTP:
+            return self.protocol in (ClientProtocol.HTTP, ClientProtocol.WEBSOCKET)
         return atom.match == self.protocol if atom.match in PROTOCOLS else None
 
 
@@ -64,13 +66,21 @@ def chosen(rules: list[Rule], bind: Bind, *, say: Ledger) -> Choice:
     named = rest if bind.has("ssl") else found[ClientProtocol.TLS]
     choice = Choice(named.names, {}, rest.default, rest.line)
     for name, each in found.items():
-        usual = found[ClientProtocol.TLS] if name not in PROTOCOLS and not bind.has("ssl") else rest
+        usual = _otherwise(name, found, bind) or rest
         if each.line is not None and each.default and each.default != usual.default:
             choice.beginnings[name] = each.default
             _say_order(name, each, bind, say)
         elif rest.line is not None and rest.default and not each.default:
             say.differs(rest.line, CLOSED)
     return choice
+
+
+def _otherwise(name: str, found: dict[str, Choice], bind: Bind) -> Choice | None:
+    """What takes connections that no route of their own takes, before the pool of all others does."""
+    if name not in PROTOCOLS and not bind.has("ssl"):
+        return found[ClientProtocol.TLS]
+    of_http = found.get(ClientProtocol.HTTP) if name == ClientProtocol.WEBSOCKET else None
+    return of_http if of_http is not None and of_http.default else None
 
 
 def _beginnings(rules: list[Rule], bind: Bind) -> dict[str, _Beginning]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from apps.importing.haproxy.criteria.conditions import Conditions
@@ -17,7 +18,7 @@ from apps.importing.haproxy.rules.choosing import Choices
 from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.traffic.context import Context
 from apps.importing.haproxy.traffic.frontends import Made
-from apps.importing.logic.decisions import Rule
+from apps.importing.logic.decisions import Effect, Rule
 from apps.importing.verdicts import Ledger, Verdict
 
 OF_ALL = "Who may connect is said by a listener, for all of its pools; make a listener for each pool."
@@ -26,6 +27,8 @@ AWAITED = (
     "Nodes wait for the first bytes; HAProxy has often not read them yet without inspect-delay and tcp-request content."
 )
 _OF_BEGINNING = re.compile(r"\b(?:req[._](?:ssl_|proto_http|payload|len)|payload\(|HTTP\b)")
+REFUSALS = (("content", "reject"), ("connection", "reject"), ("content", "silent-drop"))
+CLOSING = Effect("fixed")
 PASSED = "Connections of a section of tcp go to its servers as they are, where HAProxy reads their requests."
 
 
@@ -54,6 +57,7 @@ class Connections:
         self._chosen.clear()
         rules: list[Rule] = []
         Choices(self.context, conditions, section, but=ASKED).add(rules)
+        rules = [replace(each, effect=CLOSING) if self._is_closing(each, name) else each for each in rules]
         self._say_unread(section, conditions, rules)
         choices = [chosen(rules, bind, say=ledger) for bind in binds]
         for choice in choices:
@@ -77,6 +81,16 @@ class Connections:
             for line in (section.header, *(bind.line for bind in binds)):
                 ledger.differs(line, "No backend is named here, so connections would be closed.")
             leave(self.context, section)
+
+    def _is_closing(self, rule: Rule, name: str) -> bool:
+        """Whether it leads to a backend that refuses every connection, as a listener without a default pool does."""
+        backend = self.context.configuration.proxy(str(rule.effect.data[0])) if rule.effect.kind == "backend" else None
+        if backend is None or any(backend.each("server")):
+            return False
+        refusals = [each for each in backend.each("tcp-request") if each.words[1:] in REFUSALS]
+        for line in (backend.header, *refusals) if refusals else ():
+            self.context.ledger.mapped(line, f"LoadBalancer {name}")
+        return bool(refusals)
 
     def _pools(self, bind: Bind, choice: Choice) -> dict[str, Any]:
         """The fields of a listener that name pools."""

@@ -283,10 +283,10 @@ class Reader:
         self.conditions.used |= answering.used
 
     def _answer(self, line: Line, formula: Formula, read: Read | None, phase: int) -> None:
-        if read is None:
-            return
         if formula is False:
             self.context.ledger.note(line, Verdict.DEAD, NEVER)
+            return
+        if read is None:
             return
         read, formula = by_answer(read, formula)
         types = next((each.data[2] for each in read[0] if each.data[:2] == ("typed_headers", "types")), None)

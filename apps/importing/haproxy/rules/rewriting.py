@@ -11,7 +11,9 @@ from apps.importing.logic.decisions import Effect
 from apps.importing.logic.regexes import as_pattern
 
 NOT_SAID = "Paths are rewritten by prefix, as a whole, or by a pattern with groups; this is another way."
+WHOLE = "Only whole segments are replaced ({})."
 EMPTIED = "HAProxy sends servers an empty path for {} itself, which they refuse; here they get /."
+_SUBSTITUTED = re.compile(r"%\[(?:pathq?|url),regsub\(\^(/[A-Za-z0-9._/-]*),(/[A-Za-z0-9._/-]*)(?:,[a-z]*)?\)\]")
 _BEHIND = re.compile(r"%\[(?:pathq?|url|capture\.req\.uri)(?:,regsub\(\^?(/[A-Za-z0-9._/-]+),(/?)(?:,[a-z]*)?\))?\]")
 
 
@@ -41,7 +43,7 @@ def _of_stripped(old: str, expression: str, text: str) -> str:
     """What differs where the prefix `old` is changed, and not what the expression finds."""
     said = []
     if not old.endswith("/"):
-        said.append(f"Only whole segments are replaced ({old}).")
+        said.append(WHOLE.format(old))
         said += [EMPTIED.format(old)] if re.fullmatch(r"\\[1-9]", text) else []
     if not expression.startswith("^"):
         said.append(f"HAProxy also finds {old} in the middle of a path, where it stays here; begin the pattern with ^.")
@@ -60,6 +62,10 @@ def strip(old: str, new: str) -> Effect:
 def read_set_path(words: tuple[str, ...]) -> tuple[list[Effect], str]:
     """A fixed path, or a text before the path of the request."""
     text = words[0] if words else ""
+    substituted = _SUBSTITUTED.fullmatch(text)
+    if substituted and substituted[1].endswith("/") == substituted[2].endswith("/"):
+        whole = substituted[1].endswith("/")
+        return [strip(substituted[1], substituted[2])], "" if whole else f"different:{WHOLE.format(substituted[1])}"
     found = _BEHIND.search(text)
     if found and found.end() == len(text):
         before = text[: found.start()].rstrip("/")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from apps.importing.haproxy.text.blocks import Blocks
@@ -85,8 +85,11 @@ class Configuration:
             words = Words(raw, self.environment)
             if not words.found:
                 continue
-            header = self.sections[-1] if self.sections else None
-            section = f"{header.kind} {header.name}".strip() if header else ""
+            above = self.sections[-1] if self.sections else None
+            section = f"{above.kind} {above.name}".strip() if above else ""
+            begins = words.found[0] in KINDS and not (words.found[0] == "cache" and section.startswith("cache "))
+            if begins:
+                section = f"{words.found[0]} {_name_of(words.found)}".strip()
             line = Line(number, tuple(words.found), raw.strip(), section, self.file)
             self.ledger.add(line)
             if number == 1 and text.startswith(MARK):
@@ -95,7 +98,7 @@ class Configuration:
                 self._say_undecided(line, words)
                 continue
             self._complain(line, words)
-            if line.words[0] in KINDS and not (line.words[0] == "cache" and section.startswith("cache ")):
+            if begins:
                 defaults = self._begin(line, defaults)
             elif self.sections:
                 self.sections[-1].lines.append(line)
@@ -127,8 +130,7 @@ class Configuration:
     def _begin(self, line: Line, defaults: Section | None) -> Section | None:
         """A new section; the defaults that hold from here on are returned."""
         kind = line.words[0]
-        name = line.words[1] if len(line.words) > 1 and line.words[1] != "from" else ""
-        section = Section(kind, name, line)
+        section = Section(kind, _name_of(line.words), line)
         if kind in PROXIES or kind == "defaults":
             named = line.words[line.words.index("from") + 1] if "from" in line.words[1:-1] else None
             base = self._named(named) if named else (defaults if kind in PROXIES else None)
@@ -141,6 +143,11 @@ class Configuration:
 
     def _named(self, name: str) -> Section | None:
         return next((each for each in reversed(self.sections) if each.kind == "defaults" and each.name == name), None)
+
+
+def _name_of(header: Sequence[str]) -> str:
+    """The name that the words of a section's own line give it."""
+    return header[1] if len(header) > 1 and header[1] != "from" else ""
 
 
 def mark_unused_defaults(configuration: Configuration) -> None:

@@ -23,7 +23,9 @@ _HELLO = ("{", "req.ssl_hello_type", "1", "}")
 _BEGINNINGS: dict[ClientProtocol, tuple[str, ...]] = {
     ClientProtocol.TLS: _HELLO,
     ClientProtocol.SSH: ("{", "req.payload(0,4)", "-m", "bin", b"SSH-".hex(), "}"),
+    ClientProtocol.RDP: ("{", "req.payload(0,2)", "-m", "bin", "0300", "}"),  # TPKT, RFC 1006
     ClientProtocol.SOCKS5: ("{", "req.payload(0,1)", "-m", "bin", "05", "}"),
+    ClientProtocol.WEBSOCKET: ("{", "req.proto_http", "}", "{", "req.hdr(upgrade)", "-i", "websocket", "}"),
     ClientProtocol.HTTP: ("{", "req.proto_http", "}"),
     ClientProtocol.SILENT: ("!", "{", "req.len", "gt", "0", "}"),
 }
