@@ -22,6 +22,7 @@ VARIABLES = {
     "host": "the host that was asked for, without port",
     "method": "the method of the request",
     "path": "the path of the request, without its query",
+    "port": "the port that the client connected to",
     "request_id": "the id of the request, as X-Request-Id has it",
     "scheme": "http or https",
     SERVER: "the id of the server that answered, or of the node that took the request over; in responses alone",
@@ -57,9 +58,14 @@ def header_text(value: object) -> str:
     for name in _VARIABLE.findall(value):
         if not _is_variable(name):
             raise GrammarError("variable", f"Use one of these variables: {', '.join(f'{{{v}}}' for v in VARIABLES)}.")
-    if _OPEN.search(_VARIABLE.sub("", value)):
+    if begins_variable(_VARIABLE.sub("", value)):
         raise GrammarError("variable", "Close each brace: a variable is written as {host}.")
     return value
+
+
+def begins_variable(text: str) -> bool:
+    """Whether a brace in it would be taken for that of a variable."""
+    return _OPEN.search(text) is not None
 
 
 def request_text(value: object) -> str:
@@ -80,6 +86,11 @@ def _is_variable(name: str) -> bool:
 def of_request(header: str) -> str:
     """The name of the variable that is this header as clients send it; empty for what Spillway writes into each."""
     return "" if header.lower() in _OWN | FORBIDDEN_HEADERS else f"{HEADER}:{header}"
+
+
+def written(variable: str) -> str:
+    """The variable as a value has it; a sign that no value may have where there is none, so that nobody takes it."""
+    return f"{{{variable}}}" if variable else "\0"
 
 
 def is_format(value: str) -> bool:

@@ -26,10 +26,11 @@ from tests.pure.compiler_fixtures import front, pool, route, server, snapshot
 
 pytestmark = pytest.mark.e2e
 
+REPORTED = '{"report_to":"nel","max_age":60,"include":{"a":[{}]}}'
 CASES = {
     "headers": Rules(
         request_headers=HeaderChanges(
-            set=(("X-Client", "{client_address} asks {method} {scheme}://{host}{path} 100%"),),
+            set=(("X-Client", "{client_address} asks {method} {scheme}://{host}:{port}{path} 100%"),),
             add=(("X-Tag", "a"), ("X-Tag-Two", "%[src] $HOME 'quoted' \"twice\" \\ back")),
             remove=("X-Secret",),
         ),
@@ -41,7 +42,14 @@ CASES = {
             set=(("X-Uri", "{uri}"), ("X-Moved", "{header:X-Old}/{header:X-None}"), ("X-Forwarded-Ssl", "on")),
             remove=("X-Old",),
         ),
-        response_headers=ResponseHeaders(set=(("X-Asked", "{uri} {header:X-Old}"), ("X-Server", "by {server}"))),
+        response_headers=ResponseHeaders(
+            set=(
+                ("X-Asked", "{uri} {header:X-Old}"),
+                ("X-Server", "by {server}"),
+                ("NEL", REPORTED),
+                ("Report-To", '{"group":"nel","url":"{scheme}://{host}"}'),
+            )
+        ),
         rewrite=Rewrite(path="/all"),
     ),
     "cors": Rules(
@@ -97,7 +105,8 @@ def got(answer: Answer, name: str) -> object:
 
 def test_servers_get_headers_with_variables_and_nothing_else_of_a_value_counts(proxy: RenderedProxy) -> None:
     answer = ask(proxy, "headers", path="/a?b=c", X_Secret="s", X_Client="forged", X_Tag="own")
-    assert got(answer, "x-client") == ["127.0.0.1 asks GET http://headers.example/a 100%"]
+    port = proxy.ports["lst-1"]
+    assert got(answer, "x-client") == [f"127.0.0.1 asks GET http://headers.example:{port}/a 100%"]
     assert got(answer, "x-tag") == ["own", "a"]
     assert got(answer, "x-tag-two") == ["%[src] $HOME 'quoted' \"twice\" \\ back"]
     assert got(answer, "x-secret") is None
@@ -116,6 +125,8 @@ def test_values_come_from_the_request_as_it_was_before_anything_changed_it(proxy
     assert [got(answer, name) for name in ("x-uri", "x-moved", "x-old")] == [["/a?b=c"], ["1, 2/"], None]
     assert got(answer, "x-forwarded-ssl") == ["on"]
     assert answer.headers["x-asked"] == "/a?b=c 1, 2"
+    assert answer.headers["nel"] == REPORTED
+    assert answer.headers["report-to"] == '{"group":"nel","url":"http://told.example"}'
     assert answer.headers["x-server"] == "by srv-1"
     assert got(ask(proxy, "told", path="/a"), "x-uri") == ["/a"]
 

@@ -270,9 +270,9 @@ def header_name(value: Any) -> bool:
 
 
 def header_text(value: Any) -> bool:
-    """What a policy may write as a header: RFC 9110's visible characters and spaces; braces before letters are variables'."""
+    """What a policy may write as a header: RFC 9110's visible characters and spaces, variables."""
     variables = (
-        r"\{(client_address|host|method|path|request_id|scheme|server|tls_cipher|tls_version|uri"
+        r"\{(client_address|host|method|path|port|request_id|scheme|server|tls_cipher|tls_version|uri"
         r"|header:[A-Za-z]([A-Za-z0-9-]{0,62}[A-Za-z0-9])?)\}"
     )
     return text(768, r"[!-~]([ -~]*[!-~])?")(value) and not re.search(r"\{ *[A-Za-z_]", re.sub(variables, "", value))

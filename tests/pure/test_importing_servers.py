@@ -9,7 +9,7 @@ import pytest
 from apps.definitions.reading.documents import read_object
 from apps.importing.contract import Import
 from apps.importing.verdicts import Verdict
-from tests.pure.test_importing import DEFAULTS, read, spec_of, verdict_of
+from tests.pure.test_importing import DEFAULTS, read, routes, spec_of, verdict_of
 
 
 def pool(*lines: str) -> Import:
@@ -17,8 +17,8 @@ def pool(*lines: str) -> Import:
     return read(f"{DEFAULTS}listen web\n bind :80\n{body}")
 
 
-def backend_of(found: Import) -> dict[str, Any]:
-    (backend,) = spec_of(found, "Pool", "web")["backends"]
+def backend_of(found: Import, name: str = "web") -> dict[str, Any]:
+    (backend,) = spec_of(found, "Pool", name)["backends"]
     return dict(backend)
 
 
@@ -171,7 +171,22 @@ def test_an_address_without_servers_is_the_server() -> None:
     assert [each["address"] for each in backend_of(found)["servers"]] == ["10.0.0.3"]
     both = pool("dispatch 10.0.0.3:80", "server s 10.0.0.1:80", "use-server s if { path /s }")
     assert verdict_of(both, "dispatch 10.0.0.3:80")[0] is Verdict.NOT_POSSIBLE
-    assert "pool of this server alone" in verdict_of(both, "use-server s if { path /s }")[1]
+    assert verdict_of(both, "use-server s if { path /s }")[0] is Verdict.MAPPED
+
+
+def test_a_server_that_a_rule_chooses_is_a_pool_and_others_stand_in_while_it_fails_checks() -> None:
+    lines = ("server a 10.0.0.1:80 check", "server b 10.0.0.2:80", "server c 10.0.0.3:80")
+    found = pool(*lines, "use-server a if { path /a }", "use-server b if { path /b }", "use-server d if { path /d }")
+    servers = {
+        each["name"]: [(one["name"], one.get("backup", False)) for one in backend_of(found, each["name"])["servers"]]
+        for each in found.documents
+        if each["kind"] == "Pool"
+    }
+    assert servers["web-a"] == [("a", False), ("b", True), ("c", True)]
+    assert servers["web-b"] == [("b", False)]
+    assert servers["web"] == [("a", False), ("b", False), ("c", False)]
+    assert {(route[2], route[4]) for route in routes(found)} == {("/a", "web-a"), ("/b", "web-b"), ("/", "web")}
+    assert verdict_of(found, "use-server d if { path /d }")[0] is Verdict.NOT_POSSIBLE
 
 
 @pytest.mark.parametrize(

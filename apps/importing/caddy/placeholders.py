@@ -20,7 +20,8 @@ _OURS = {
     "http.vars.client_ip": "client_address", "http.request.client_ip": "client_address",
     "http.request.uri.path": "path", "http.request.orig_uri.path": "path", "http.request.scheme": "scheme",
     "http.request.uri": "uri", "http.request.orig_uri": "uri",
-    "http.request.method": "method", "http.request.uuid": "request_id", "http.request.tls.version": "tls_version",
+    "http.request.port": "port", "http.request.method": "method",
+    "http.request.uuid": "request_id", "http.request.tls.version": "tls_version",
 }  # fmt: skip
 
 
@@ -46,6 +47,6 @@ def header_value(text: str) -> str | None:
 
 
 def _ours(placeholder: str) -> str:
-    """Our variable; empty braces, which no text of a header may have, where there is none."""
+    """Our variable; what no text of a header may have where there is none."""
     header = placeholder.removeprefix(_OF_HEADER) if placeholder.startswith(_OF_HEADER) else ""
-    return f"{{{_OURS.get(placeholder) or header_text.of_request(header)}}}"
+    return header_text.written(_OURS.get(placeholder) or header_text.of_request(header))

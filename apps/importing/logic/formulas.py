@@ -86,8 +86,8 @@ def negated(formula: Formula) -> Formula:
 
 
 def all_of(parts: list[Formula]) -> Formula:
-    """The conjunction, as short as constants make it."""
-    left = [part for part in parts if part is not True]
+    """The conjunction, as short as constants and parts that are equal make it."""
+    left = list(dict.fromkeys(part for part in parts if part is not True))
     if any(part is False for part in left):
         return False
     return True if not left else left[0] if len(left) == 1 else And(tuple(left))

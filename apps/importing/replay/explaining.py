@@ -19,12 +19,14 @@ SAYS = frozenset({Verdict.DIFFERENT, Verdict.NOT_POSSIBLE})
 DECIDES = frozenset(
     {
         *("frontend", "backend", "listen", "use_backend", "default_backend", "use-server", "server", "redirect"),
+        "server-template",
         *("block", "tcp-request", "errorfile", "monitor-uri", "reqdeny", "reqideny", "bind"),
     }
 )
 REFUSES = frozenset({"deny", "redirect", "return", "auth", "tarpit", "reject", "silent-drop", "use-service", "allow"})
 # They may leave no path, which servers and HAProxy refuse.
 REWRITES = frozenset({"set-path", "replace-path", "set-pathq", "replace-pathq", "set-uri", "replace-uri"})
+OPTIONS = {"x-original-to": "originalto"}  # header, and the option that sets it
 CHANGES = {
     "location": ("redirect", "rspirep", "rsprep", "location", "frontend", "listen"),
     "path of the server": ("path", "uri", "query", "reqrep", "reqirep", "frontend", "listen"),
@@ -107,7 +109,7 @@ def _says(line: Line, name: str) -> bool:
     if name in CHANGES:
         return any(each in word for word in words[:3] for each in CHANGES[name])
     header = name.rpartition(" ")[2]
-    return any(header in word for word in words)
+    return any(header in word or OPTIONS.get(header) == word for word in words)
 
 
 def _answer(atom: Atom, request: Request, *, encrypted: bool) -> bool | None:

@@ -76,7 +76,8 @@ _OF_REQUESTS = frozenset(
         *("http_auth", "http_auth_group", "hdr_ip"),
     }
 )
-_OF_ANSWERS = frozenset({"res.hdr", "res.fhdr", "res_hdr", "shdr", "res.hdr_cnt", "res.fhdr_cnt"})
+_SERVER = frozenset({"srv_id", "srv_name"})  # `http-response` is for what servers answer
+_OF_ANSWERS = _SERVER | frozenset({"res.hdr", "res.fhdr", "res_hdr", "shdr", "res.hdr_cnt", "res.fhdr_cnt"})
 _OF_EITHER = frozenset({"hdr", "hdr_cnt", "hdr_val", "cook"})
 
 
@@ -151,16 +152,16 @@ class Criteria(Questions):
         if asked.sample.converter_names and asked.sample.converter_names[-1] == "not":
             rest = Sample(asked.sample.fetch, asked.sample.args, asked.sample.converters[:-1])
             return negated(self._formula(Asked(rest, asked.match, asked.values, asked.ignore_case)))
-        if _of_two_lengths(asked):
-            return False
-        unread = not self.reads_requests and not self.waits
-        if (self.of_responses or unread) and asked.sample.fetch in _OF_REQUESTS | (_OF_EITHER if unread else set()):
+        if _of_two_lengths(asked) or self._has_no_request(asked):
             return False
         if self.of_responses and asked.sample.fetch in _OF_EITHER | _OF_ANSWERS:
             return self._of_answer(asked)
-        if self.of_responses and asked.sample.fetch in ("srv_id", "srv_name") and asked.match == "found":
-            return True  # `http-response` is for what servers answer
         return self._of_fetch(asked)
+
+    def _has_no_request(self, asked: Asked) -> bool:
+        """Whether it asks for a request that HAProxy has not read yet, or no longer has."""
+        unread = not self.reads_requests and not self.waits
+        return (self.of_responses or unread) and asked.sample.fetch in _OF_REQUESTS | (_OF_EITHER if unread else set())
 
     def _of_variable(self, asked: Asked) -> Formula:
         given = self.variables.given.get(asked.sample.args[0], [])
@@ -179,6 +180,8 @@ class Criteria(Questions):
 
     def _of_answer(self, asked: Asked) -> Formula:
         """What a server says: whether a header is there, and of which media type a response is."""
+        if asked.sample.fetch in _SERVER:
+            return True if asked.match == "found" else self.unknown(f"{said(asked)} is of the response")
         name, why = argument(asked).lower(), f"{said(asked)} is of the response"
         is_there = self.atoms.get("answer", "found", name=name, why=why)
         if asked.sample.fetch.endswith("_cnt"):

@@ -43,7 +43,7 @@ class Choices:
         if default is not None and len(default.words) > 1:
             rules += self._one(default, default.words[1], True)
         elif self._serves():
-            rules.append(Rule(self.section.header, True, Effect("backend", (self.section.name,)), 1))
+            rules += self._into(self.section.header, self.section.name, True)
 
     def _serves(self) -> bool:
         return self.section.kind == "listen" and any(
@@ -122,7 +122,28 @@ class Choices:
         if is_missing:
             self.context.ledger.differs(line, f"There is no backend {name}; requests get 503.")
         self.context.ledger.mapped(line)
+        yield from self._into(line, name, condition)
+
+    def _into(self, line: Line, name: str, condition: Formula) -> Iterator[Rule]:
+        """The backend; before it those of its servers that rules of its own choose (`use-server`)."""
+        backend = self.context.configuration.proxy(name)
+        if backend is not None:
+            for each in backend.each("use-server"):
+                yield from self._one_server(each, backend, condition)
         yield Rule(line, condition, Effect("backend", (name,)), 1)
+
+    def _one_server(self, line: Line, backend: Section, condition: Formula) -> Iterator[Rule]:
+        conditions = Conditions(backend, self.context.questions, self.context.ledger)
+        words, formula = conditions.of(line.words[1:])
+        alone = self.context.configuration.with_one_server(backend, words[0]) if words else None
+        chosen, unknown = surely(self.moved.before(formula), but=self.but)
+        for why in unknown:
+            say_unknown(self.context, line, why, gone=chosen is False)
+        if alone is None or chosen is False:
+            return
+        for each in (line, *conditions.lines_of(line.words)):
+            self.context.ledger.mapped(each)
+        yield Rule(line, all_of([condition, chosen]), Effect("backend", (alone.name,)), 1)
 
     def _dynamic(self, line: Line, before: str, sample: Sample, after: str, condition: Formula) -> Iterator[Rule]:
         """A rule for each entry of a map, or for each backend whose name fits."""
@@ -137,7 +158,7 @@ class Choices:
                 key = name[len(before) : len(name) - len(after)]
                 formula, unknown = surely(self._key(sample, "str", key))
                 if not unknown:
-                    yield Rule(line, all_of([condition, formula]), Effect("backend", (name,)), 1)
+                    yield from self._into(line, name, all_of([condition, formula]))
 
     def _key(self, sample: Sample, kind: str, key: str) -> Formula:
         """Whether this key is the one of the request."""

@@ -6,7 +6,7 @@ import re
 from functools import partial
 
 from apps.compiler.grammar import GrammarError
-from apps.compiler.header_text import header_text, of_request, request_text
+from apps.compiler.header_text import begins_variable, header_text, of_request, request_text, written
 from apps.importing.haproxy.criteria.samples import parse_sample
 from apps.importing.logic.targets import HOST, PATH, QUERY, Target
 
@@ -18,6 +18,7 @@ _VARIABLES = {
     **dict.fromkeys(("capture.req.uri", "url", "pathq", "%HU", "%HPO"), "uri"),
     **dict.fromkeys(("unique-id", "%ID", "uuid()", "uuid", "rand", "uuid(4)"), "request_id"),
     **dict.fromkeys(("srv_name", "%s"), "server"),
+    **dict.fromkeys(("dst_port", "%fp"), "port"),
     "ssl_fc,iif(https,http)": "scheme",
     **dict.fromkeys(("ssl_fc_protocol", "%sslv"), "tls_version"),
     **dict.fromkeys(("ssl_fc_cipher", "%sslc"), "tls_cipher"),
@@ -33,9 +34,9 @@ def as_header_text(text: str, *, of_response: bool = False) -> str | None:
 
     A response no longer has the headers of its request but those that were captured.
     """
-    found = _PART.sub(partial(_variable, of_response), text)
-    if "\0" in found:
+    if begins_variable(_PART.sub("", text)):
         return None
+    found = _PART.sub(partial(_variable, of_response), text)
     try:
         return header_text(found) if of_response else request_text(found)
     except GrammarError:
@@ -52,7 +53,7 @@ def _variable(of_response: bool, found: re.Match[str]) -> str:
     header = _HEADER.fullmatch(expression.strip())
     if name is None and header is not None and (header[1] == "capture.req." or not of_response):
         name = of_request(header[2])
-    return f"{{{name}}}" if name else "\0"
+    return written(name or "")
 
 
 def as_target(text: str, *, drop_query: bool = False) -> Target | None:

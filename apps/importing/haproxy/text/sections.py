@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from apps.importing.haproxy.text.blocks import Blocks
 from apps.importing.haproxy.text.words import Words
@@ -77,6 +77,26 @@ class Configuration:
         if len(self._proxies) == 0:
             self._proxies = {each.name: each for each in reversed(self.sections) if each.kind in ("backend", "listen")}
         return self._proxies.get(name)
+
+    def with_one_server(self, backend: Section, server: str) -> Section | None:
+        """The backend while a rule chooses one of its servers, for which the others stand in while it fails checks.
+
+        None where it has no such server.
+        """
+        name = f"{backend.name} {server}"
+        if (known := self.proxy(name)) is not None:
+            return known
+        chosen = next((line for line in backend.each("server") if line.words[1:2] == (server,)), None)
+        if chosen is None:
+            return None
+        others = [line for line in backend.each("server") if line is not chosen]
+        is_checked = any("check" in line.words for line in (chosen, *backend.each("default-server")))
+        lines = [line for line in backend.lines if line not in others]
+        for line in others:
+            self.ledger.note(line, Verdict.DEAD, "Rules of this backend choose other servers.")
+        lines += [replace(line, words=(*line.words, "backup")) for line in others] if is_checked else []
+        self._proxies[name] = found = replace(backend, kind="backend", name=name, lines=lines)
+        return found
 
     def _read(self, text: str) -> None:
         blocks = Blocks(self.environment)

@@ -100,9 +100,9 @@ def _changes(
 
 
 def _plain(value: object) -> str:
-    """The text of a header; braces would be variables of ours."""
-    if isinstance(value, str) and ("{" in value or "}" in value):
-        raise GrammarError("variable", "Values with braces have no place: braces are variables here.")
+    """The text of a header, in which nothing is a variable."""
+    if isinstance(value, str) and header_text.begins_variable(value):
+        raise GrammarError("variable", "Braces before letters have no place: they are variables here.")
     return header_text.header_text(value)
 
 

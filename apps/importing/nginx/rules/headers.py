@@ -21,7 +21,7 @@ _OURS = {
     **dict.fromkeys(("remote_addr", "realip_remote_addr", "proxy_protocol_addr"), "client_address"),
     **dict.fromkeys(("uri", "document_uri"), "path"), "request_uri": "uri",
     "scheme": "scheme", "request_method": "method", "request_id": "request_id", "ssl_protocol": "tls_version",
-    "ssl_cipher": "tls_cipher",
+    "ssl_cipher": "tls_cipher", "server_port": "port",
 }  # fmt: skip
 # What a connection owns, or nodes set themselves from what they know.
 CONNECTION = {"connection", "upgrade", "te", "transfer-encoding", "content-length", "expect", "keep-alive"}
@@ -42,7 +42,7 @@ NO_LENGTH = "Nodes say the length of what they answer themselves."
 
 def header_value(text: str) -> str | None:
     """The text with our variables; None where it says what ours cannot."""
-    if "{" in _VARIABLE.sub("", text) or "}" in _VARIABLE.sub("", text):
+    if header_text.begins_variable(_VARIABLE.sub("", text)):
         return None
     try:
         return header_text.header_text(_VARIABLE.sub(lambda found: _ours(found[1] or found[2]), text))
@@ -53,7 +53,7 @@ def header_value(text: str) -> str | None:
 def _ours(name: str) -> str:
     """Our variable; `$http_x_tenant` is the header X-Tenant."""
     header = name.removeprefix("http_").replace("_", "-") if name.startswith("http_") else ""
-    return f"{{{_OURS.get(name) or header_text.of_request(header)}}}"
+    return header_text.written(_OURS.get(name) or header_text.of_request(header))
 
 
 def request_headers(scope: Directive, word: str, variables: Variables, ledger: Ledger) -> Iterator[Effect]:

@@ -134,6 +134,8 @@ def _part(part: str | Variable, listener: Listener) -> str:
         return part.replace("%", "%%")
     if part.name == "scheme":
         return "%[var(txn.proto)]" if listener.has_forwarders else listener.protocol.value
+    if part.name == "port":
+        return "%[var(txn.port)]" if listener.has_forwarders else "%[dst_port]"
     return f"%[var({_kept(part)})]" if part.name == HEADER else _FETCHES[part.name]
 
 

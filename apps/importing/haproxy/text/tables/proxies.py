@@ -208,6 +208,6 @@ WHY_NOT = {
     "add-acl": "Requests change no lists here; a client limit bans by itself (ban_after).",
     "del-acl": "Requests change no lists here; a client limit bans by itself (ban_after).",
     "dispatch": "A pool that has servers sends all requests to those.",
-    "use-server": "Make a pool of this server alone, and a route with this condition that leads to it.",
+    "use-server": "Name a server of this backend, as HAProxy does not start without it.",
     "spop-check": ENGINE,
 }
