@@ -25,6 +25,21 @@ def test_or_is_written_in_any_case() -> None:
 
 
 @pytest.mark.parametrize(
+    "acls",
+    [
+        ("hdr(Upgrade) -i websocket", "hdr(Connection) -i upgrade"),
+        ("method GET HEAD", "method HEAD GET"),
+        ("hdr(x-version) -i 2", "hdr(x-version) 2"),
+        ("src 192.0.2.0/24 198.51.100.0/24", "src 198.51.100.0/24 192.0.2.0/24"),
+    ],
+)
+def test_two_spellings_of_one_question_are_one_route(acls: tuple[str, str]) -> None:
+    lines = [f"acl asked {each}" for each in acls]
+    found = frontend(*lines, "use_backend a if asked", "default_backend b")
+    assert [route[4] for route in routes(found)] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
     "line",
     [
         "http-request deny if { req.hdr_cnt(content-length) gt 1 }",

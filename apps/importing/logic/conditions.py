@@ -44,9 +44,7 @@ def condition_of(atom: Atom) -> tuple[str, Any] | None:
 def is_websocket(atom: Atom) -> bool:
     """Whether it asks for the upgrade to a WebSocket."""
     values = [value.lower() for value in atom.values]
-    return atom.subject == "header" and (
-        (atom.name == "upgrade" and values == ["websocket"]) or (atom.name == "connection" and values == ["upgrade"])
-    )
+    return (atom.subject, atom.name) == ("header", "upgrade") and values == ["websocket"]
 
 
 def _compared(atom: Atom) -> dict[str, str] | None:

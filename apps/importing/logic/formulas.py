@@ -30,6 +30,9 @@ class Atom:
         return f"{named} {self.match} {' '.join(self.values[:4])}".strip()
 
 
+_ANY_ORDER = frozenset({"host", "path", "method", "header", "query", "cookie", "source"})
+
+
 class Atoms:
     """Makes atoms, each question once."""
 
@@ -46,8 +49,9 @@ class Atoms:
         ignore_case: bool = False,
         why: str = "",
     ) -> Atom:
-        """The atom of this question."""
-        key = (subject, name, match, values, ignore_case, why)
+        """The atom of this question: in which order its values stand, and the case of what has none, is no matter."""
+        ignore_case = ignore_case and any(value.lower() != value.upper() for value in values)
+        key = (subject, name, match, tuple(sorted(values)) if subject in _ANY_ORDER else values, ignore_case, why)
         if key not in self._known:
             self._known[key] = Atom(subject, name, match, values, why, ignore_case=ignore_case)
         return self._known[key]
@@ -94,8 +98,8 @@ def all_of(parts: list[Formula]) -> Formula:
 
 
 def any_of(parts: list[Formula]) -> Formula:
-    """The disjunction, as short as constants make it."""
-    left = [part for part in parts if part is not False]
+    """The disjunction, as short as constants and parts that are equal make it."""
+    left = list(dict.fromkeys(part for part in parts if part is not False))
     if any(part is True for part in left):
         return True
     return False if not left else left[0] if len(left) == 1 else Or(tuple(left))

@@ -212,10 +212,10 @@ def _ask(request: Request, port: int, *, encrypted: bool) -> Answer:
         return Answer(0)
     finally:
         connection.close()
-    return _answer(request, response, body, encrypted=encrypted)
+    return _answer(request, port, response, body, encrypted=encrypted)
 
 
-def _answer(request: Request, response: http.client.HTTPResponse, body: bytes, *, encrypted: bool) -> Answer:
+def _answer(request: Request, port: int, response: http.client.HTTPResponse, body: bytes, *, encrypted: bool) -> Answer:
     headers = {name.lower(): value for name, value in response.getheaders()}
     base = f"{'https' if encrypted else 'http'}://{request.host}{request.path}"
     location = urljoin(base, headers["location"]) if "location" in headers else ""
@@ -226,9 +226,16 @@ def _answer(request: Request, response: http.client.HTTPResponse, body: bytes, *
         pool,
         location,
         seen["path"],
-        {name: value for name, value in headers.items() if name not in NOT_COMPARED} if pool else {},
-        {name: _TLS.sub("(TLS)", value) for name, value in seen["headers"].items() if name not in NOT_COMPARED},
+        _compared(headers, request, port) if pool else {},
+        _compared(seen["headers"], request, port),
     )
+
+
+def _compared(headers: Mapping[str, str], request: Request, port: int) -> dict[str, str]:
+    """The headers that both sides must write alike; `port` is where this side listens in place of the request's."""
+    own = re.compile(rf"(?<![0-9]){port}(?![0-9])")
+    said = {name: own.sub(str(request.port), value) for name, value in headers.items() if name not in NOT_COMPARED}
+    return {name: _TLS.sub("(TLS)", value) for name, value in said.items()}
 
 
 def _spare_ports() -> Iterator[int]:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from apps.compiler.model.listener_options import ClientProtocol
 from apps.importing.context import FORWARDED_PROTO
 from apps.importing.files import Files
 from apps.importing.haproxy.criteria import beginnings
@@ -319,6 +320,8 @@ class Criteria(Questions):
         name = argument(asked).lower()
         if "_" in name:
             return self.atoms.get("never", name=name, why=UNDERSCORED)
+        if beginnings.of_request(asked) == ClientProtocol.WEBSOCKET:
+            return self.atoms.get("header", values=("websocket",), name="upgrade")
         told = None
         if name == FORWARDED_PROTO and (asked.match or "str") in ("str", "beg"):
             told = self.of_told_scheme(asked.values)
