@@ -189,6 +189,14 @@ def test_a_server_that_a_rule_chooses_is_a_pool_and_others_stand_in_while_it_fai
     assert verdict_of(found, "use-server d if { path /d }")[0] is Verdict.NOT_POSSIBLE
 
 
+def test_rules_of_a_backend_that_a_map_names_choose_its_servers() -> None:
+    front = "frontend fe\n bind :80\n use_backend %[hdr(host),lower,map(hosts.map)]\n"
+    back = "backend shop\n use-server b if { path /b }\n server a 10.0.0.1:80\n server b 10.0.0.2:80\n"
+    found = read(f"{DEFAULTS}{front}{back}", {"hosts.map": "shop.example shop\n"})
+    shown = {(route[0], route[2], str(route[4])) for route in routes(found)}
+    assert {("shop.example", "/b", "shop-b"), ("shop.example", "/", "shop")} <= shown
+
+
 @pytest.mark.parametrize(
     ("option", "why"),
     [

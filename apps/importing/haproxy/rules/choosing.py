@@ -80,15 +80,17 @@ class Choices:
             return
         yield from rules
         if line is not list(self.section.each("use_backend"))[-1]:
-            yield self._otherwise(line, condition)
+            yield from self._otherwise(line, condition)
 
-    def _otherwise(self, line: Line, condition: Formula) -> Rule:
+    def _otherwise(self, line: Line, condition: Formula) -> Iterator[Rule]:
         """Who gets requests for whose backend there is no name: no rule below is asked."""
         default = self.section.last("default_backend")
         if default is not None and len(default.words) > 1:
-            return Rule(default, condition, Effect("backend", (default.words[1],)), 1)
-        effect = Effect("backend", (self.section.name,)) if self._serves() else NOWHERE
-        return Rule(line, condition, effect, 1)
+            yield from self._into(default, default.words[1], condition)
+        elif self._serves():
+            yield from self._into(line, self.section.name, condition)
+        else:
+            yield Rule(line, condition, NOWHERE, 1)
 
     def _while_up(self, line: Line, name: str, formula: Formula) -> Formula:
         """The formula with yes for `nbsrv(name) ge 1`: whether the chosen backend itself has a server."""
@@ -188,17 +190,18 @@ class Choices:
             if unknown:
                 self.context.ledger.differs(line, f"The map has a key that cannot be asked: {unknown[0]}.")
             elif ordered:
-                yield self._entry(line, around, value, all_of([condition, formula]))
+                yield from self._entry(line, around, value, all_of([condition, formula]))
             else:
                 targets.setdefault(value, []).append(formula)
         for value, formulas in targets.items():
-            yield self._entry(line, around, value, all_of([condition, any_of(formulas)]))
+            yield from self._entry(line, around, value, all_of([condition, any_of(formulas)]))
         if len(args) > 1:
-            yield self._entry(line, around, args[1], condition)
+            yield from self._entry(line, around, args[1], condition)
 
-    def _entry(self, line: Line, around: tuple[str, str], value: str, condition: Formula) -> Rule:
+    def _entry(self, line: Line, around: tuple[str, str], value: str, condition: Formula) -> Iterator[Rule]:
         """A backend that a map names and nobody has is the default one, as in HAProxy."""
         name = around[0] + value + around[1]
         if self.context.configuration.proxy(name) is None:
-            return self._otherwise(line, condition)
-        return Rule(line, condition, Effect("backend", (name,)), 1)
+            yield from self._otherwise(line, condition)
+        else:
+            yield from self._into(line, name, condition)
