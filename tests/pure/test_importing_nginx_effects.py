@@ -26,6 +26,27 @@ def test_directives_without_effect_are_not_called_impossible() -> None:
         assert verdict_of(found, text)[0] is Verdict.DIFFERENT
 
 
+def test_files_of_challenges_are_what_nodes_answer_themselves() -> None:
+    found = server(
+        "charset utf-8;", "autoindex off;", "gzip_static on;", "location / { proxy_pass http://a; }",
+        "location ^~ /.well-known/acme-challenge/ {"
+        " root /var/www/acme; default_type text/plain; try_files $uri =404; }",
+        "location /files/ { alias /srv/; }",
+    )  # fmt: skip
+    for text in ("root /var/www/acme", "default_type text/plain", "try_files $uri =404"):
+        verdict, why = verdict_of(found, text)
+        assert (verdict, "challenges of ACME" in why) == (Verdict.DIFFERENT, True)
+    assert verdict_of(found, "charset utf-8")[0] is Verdict.DIFFERENT
+    assert verdict_of(found, "autoindex off")[0] is Verdict.MAPPED
+    lost = {each.text for each in found.report if each.verdict is Verdict.NOT_POSSIBLE}
+    assert lost == {"alias /srv/", "gzip_static on"}, "what another location serves is lost, and what is served so"
+
+
+def test_a_time_of_connections_beside_no_server_is_used_by_nobody() -> None:
+    found = read("http { keepalive_timeout 65; include conf.d/*.conf; }")
+    assert verdict_of(found, "keepalive_timeout 65")[0] is Verdict.DEAD
+
+
 def test_the_same_directives_are_lost_where_they_have_an_effect() -> None:
     found = server(
         "index index.html;", "root /srv;", "location /b/ { proxy_pass http://b; }",

@@ -21,6 +21,13 @@ def test_tcp_is_passed_on_by_the_name_that_clients_of_tls_ask_for() -> None:
     assert second["listeners"][0]["default_pool"] == "postgres"
 
 
+def test_servers_that_pass_on_what_comes_are_of_a_stream_without_the_word() -> None:
+    found = read("upstream mqtt { server 10.0.0.1:1883; } server { listen 1883; proxy_pass mqtt; }")
+    (listener,) = specs(found, "LoadBalancer")[0]["listeners"]
+    assert (listener["protocol"], listener["default_pool"]) == ("tcp", "mqtt")
+    assert not [line for line in found.report if line.verdict is Verdict.NOT_POSSIBLE]
+
+
 STREAM = "stream {{ map ${0} $to {{ {1} }} server {{ listen 443; ssl_preread on; proxy_pass $to; }} }}"
 
 

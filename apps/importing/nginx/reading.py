@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from apps.importing.contract import Import
 from apps.importing.nginx.rules.variables import OTHER_MATCH, asks_parts_of_hosts
+from apps.importing.nginx.text.directives import Directive
 from apps.importing.nginx.text.known import close
 from apps.importing.nginx.traffic.context import Nginx, read_context
 from apps.importing.nginx.traffic.routes import read_servers
@@ -29,9 +30,10 @@ def read_nginx(text: str, files: Mapping[str, str], options: ImportOptions) -> I
     root = nginx.tree.root
     # A file of conf.d alone has servers without an http block around them.
     alone = not any(root.each("http", "stream"))
-    for http in [root] if alone else root.each("http"):
+    is_stream = alone and _passes_connections(root)
+    for http in [root] if alone and not is_stream else root.each("http"):
         read_servers(nginx, http)
-    for stream in root.each("stream"):
+    for stream in [root] if is_stream else root.each("stream"):
         read_streams(nginx, stream)
     _mark_maps(nginx)
     for upstream in nginx.upstreams.values():
@@ -42,6 +44,11 @@ def read_nginx(text: str, files: Mapping[str, str], options: ImportOptions) -> I
     for name in nginx.ledger.variables_asked_for():
         nginx.context.need(f"The variable {name} (--env {name}=…).")
     return Import(tuple(documents_of(nginx.context, nginx.made)), nginx.ledger.report(), tuple(nginx.context.needs))
+
+
+def _passes_connections(root: Directive) -> bool:
+    """Whether its servers are those of `stream`: there alone a server passes on what comes, whatever it asks for."""
+    return any(any(each.each("proxy_pass")) for each in root.each("server"))
 
 
 def _mark_maps(nginx: Nginx) -> None:

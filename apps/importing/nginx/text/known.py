@@ -24,6 +24,9 @@ NO_FILES = "Every request of this block is answered without files."
 PAGES = "It has a page of error_page, which nodes send by themselves (error_pages); who asks for the page gets 404."
 OF_TLS = r"ssl_(?:certificate|certificate_key|client_certificate|verify_client|crl)"
 NO_TLS = "No port of its server asks for it: none speaks TLS."
+CHALLENGES = (
+    "Nodes answer challenges of ACME by themselves, for certificates that are ordered here (automatic of a hostname)."
+)
 NAMED = "Requests come to a named location by its try_files alone."
 LOST_BLOCK = "The block around it has no place here."
 OUTSIDE = "It stands outside of any server: read the file that includes this one, with this one beside it (--files)."
@@ -78,8 +81,7 @@ WHY = (
     (r"brotli.*|zstd.*", "Responses are compressed with gzip alone (compression of the listener)."),
     (r"health_check.*|match|check|check_.*", "Write the health check of the pool (health_check)."),
 )  # fmt: skip
-
-
+SERVING_FILES = (WHY[0][0], "default_type")
 # What readers take where a request comes by.
 READ = frozenset(
     """
@@ -89,15 +91,18 @@ READ = frozenset(
     proxy_next_upstream_tries proxy_ssl_verify proxy_ssl_name proxy_ssl_server_name proxy_ssl_trusted_certificate
     proxy_intercept_errors error_page limit_req limit_conn limit_req_zone limit_conn_zone limit_req_status
     limit_conn_status allow deny auth_basic
-    auth_basic_user_file internal gzip gzip_types set_real_ip_from real_ip_header real_ip_recursive limit_except
+    auth_basic_user_file internal keepalive_timeout client_header_timeout client_body_timeout
+    gzip gzip_types set_real_ip_from real_ip_header real_ip_recursive limit_except
     """.split()  # noqa: SIM905 - as a list it would take a screen
 )
 
 CACHES = ("proxy_cache", "grpc_cache")
 CACHING = r"(?:proxy|grpc)_(?:cache|no_cache).*"
-OF_FILES = ("root", "index")
+OF_FILES = ("root", "index", "gzip_static", "autoindex", "autoindex_exact_size", "autoindex_localtime")
+CHALLENGE = "/.well-known/acme-challenge"
 DIFFERS: Mapping[tuple[str, ...], str] = {
     ("proxy_redirect", "default"): "Redirects of servers are passed on as they are.",
+    ("charset",): "Nodes add no character set to what servers say; let them name it in Content-Type.",
     ("http3", "on"): "Clients speak HTTP/2 until tls.http3 of the listener is on.",
 }
 # Words that say what nodes do anyhow.
@@ -105,7 +110,8 @@ AS_NODES_DO = frozenset(
     (
         ("proxy_redirect", "off"), ("expires", "off"), ("proxy_pass_request_headers", "on"),
         ("proxy_pass_request_body", "on"), ("satisfy", "all"), ("merge_slashes", "off"), ("http3", "off"),
-        ("proxy_cookie_domain", "off"), ("proxy_cookie_path", "off"),
+        ("proxy_cookie_domain", "off"), ("proxy_cookie_path", "off"), ("autoindex", "off"), ("gzip_static", "off"),
+        ("charset", "off"), ("ssi", "off"),
     )
 )  # fmt: skip
 
@@ -183,8 +189,10 @@ def _judge_by_place(ledger: Ledger, directive: Directive) -> bool:
     line, name, block = directive.line, directive.name, directive.parent
     if (name, *directive.args) in AS_NODES_DO:
         ledger.mapped(line)
-    elif why := DIFFERS.get((name, *directive.args[:1])):
+    elif why := DIFFERS.get((name, *directive.args[:1])) or DIFFERS.get((name,)):
         ledger.differs(line, why)
+    elif block is not None and _is_of_challenges(block) and any(re.fullmatch(each, name) for each in SERVING_FILES):
+        ledger.differs(line, CHALLENGES)
     elif re.fullmatch(CACHING, name) and block is not None and not _caches(block):
         ledger.note(line, Verdict.DEAD, NO_CACHE)
     elif name in ("root", "alias") and block is not None and _has_pages_alone(block):
@@ -194,6 +202,11 @@ def _judge_by_place(ledger: Ledger, directive: Directive) -> bool:
     else:
         return False
     return True
+
+
+def _is_of_challenges(block: Directive) -> bool:
+    """Whether it is the location at which a certificate authority asks for the files of ACME (RFC 8555, 8.3)."""
+    return block.name == "location" and any(CHALLENGE in each for each in block.args)
 
 
 def _caches(block: Directive) -> bool:
@@ -230,6 +243,9 @@ def _uses_files(block: Directive, name: str) -> bool:
         return True
     if block.name == "location":
         return not _answers(block)
+    if block.name in ("http", ""):
+        servers = list(block.each("server"))
+        return not servers or any(_uses_files(each, name) for each in servers)
     if block.name != "server":
         return True
     takes_all = any(each.args in (("/",), ("^~", "/")) for each in block.each("location"))
