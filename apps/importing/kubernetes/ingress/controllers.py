@@ -12,6 +12,8 @@ from apps.importing.kubernetes.ingress.annotations.unmapped import (
     CLOSES,
     HAPROXY,
     NGINX,
+    NOT_OF_NGINX,
+    OF_OTHERS,
     PROTECTS,
     TRAEFIK,
     is_known,
@@ -62,6 +64,8 @@ def settings_of(context: Context, ingress: Manifest, controller: str) -> Setting
     if controller == "nginx" and said.flag("canary"):
         groups = CANARY_GROUPS
     _read(settings, said, groups)
+    if controller == "nginx" and "nginx" in class_of(ingress):
+        _pass_over_others(ingress)
     if groups is CANARY_GROUPS:
         for name in ingress.annotations():
             line = ingress.lines.get((*ANNOTATIONS, name))
@@ -70,6 +74,14 @@ def settings_of(context: Context, ingress: Manifest, controller: str) -> Setting
         return settings
     _close(settings, Annotations(context, ingress, ""))
     return settings
+
+
+def _pass_over_others(ingress: Manifest) -> None:
+    """Annotations of other controllers say nothing where the class names ingress-nginx."""
+    for name in ingress.annotations():
+        others = name.startswith(NGINX) or any(name.startswith(begin) for begin, _ in OF_OTHERS)
+        if not others and not PROTECTS.search(name):
+            ingress.dead((*ANNOTATIONS, name), NOT_OF_NGINX)
 
 
 def _close(settings: Settings, said: Annotations) -> None:

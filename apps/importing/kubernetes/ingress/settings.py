@@ -136,6 +136,11 @@ class Annotations:
         settings.blocked = reason
         self.impossible(name, f"{reason} Its paths answer 503 until you say it in another way.")
 
+    def wait(self, settings: Settings, name: str, reason: str) -> None:
+        """Its paths cannot be served until a manifest that is missing is given."""
+        settings.blocked = reason
+        self.differs(name, f"{reason} Its paths answer 503 until you add its manifest.")
+
 
 Group = Callable[[Settings, Annotations], None]
 """Annotations that belong together: read, and said what became of each."""

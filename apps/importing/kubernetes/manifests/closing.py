@@ -7,6 +7,7 @@ from apps.importing.kubernetes.ingress.annotations.of_nginx import OF_NGINX
 from apps.importing.kubernetes.ingress.annotations.unmapped import (
     IMPOSSIBLE,
     NGINX,
+    NO_PREFIX,
     NODE_SETTINGS,
     NOT_OF_NGINX,
     OF_CONTROLLERS,
@@ -76,6 +77,8 @@ def _annotation(manifest: Manifest, name: str) -> tuple[Verdict, str]:
     other = next((reason for begin, reason in OF_CONTROLLERS if name.startswith(begin)), "")
     if other:
         return Verdict.NOT_POSSIBLE, other
+    if "/" not in name:
+        return Verdict.DEAD, NO_PREFIX
     if manifest.kind in BESIDE and "." in name.partition("/")[0]:
         return Verdict.NOT_POSSIBLE, f"This annotation of a {manifest.kind} is not read."
     return Verdict.NOT_POSSIBLE, "This annotation is not known here."

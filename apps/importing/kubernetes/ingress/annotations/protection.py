@@ -43,7 +43,8 @@ def passwords(settings: Settings, said: Annotations) -> None:
         return
     found = users(said.context, secret, as_map=said.text("auth-secret-type") == "auth-map")
     if found is None:
-        said.block(settings, "auth-secret", "The users of this Secret are not in the file.")
+        said.wait(settings, "auth-secret", "The users of this Secret are not in the file.")
+        said.mapped("auth-type", "auth-secret-type", "auth-realm")
         return
     settings.rule("basic_auth", users=found)
     said.mapped("auth-type", *names)
@@ -80,7 +81,7 @@ def client_certificates(settings: Settings, said: Annotations) -> None:
     said.mapped(passed)
     ca = authorities(said.context, secret, ("Secret",))
     if not ca:
-        said.block(settings, "auth-tls-secret", "The Secret with ca.crt is not in the file.")
+        said.wait(settings, "auth-tls-secret", "The Secret with ca.crt is not in the file.")
         return
     settings.client_certificates = {"mode": MODES[verify], "ca": ca}
     said.mapped("auth-tls-secret")

@@ -110,6 +110,7 @@ OF_OTHERS: tuple[tuple[str, str], ...] = (
     ("field.cattle.io/", "The cluster's own."),
     ("meta.kubernetes.io/", "The cluster's own."),
     ("cert-manager.io/", "Certificates are ordered and renewed here as well: automatic of a Certificate."),
+    ("certmanager.k8s.io/", "Certificates are ordered and renewed here as well: automatic of a Certificate."),
     ("acme.cert-manager.io/", "Certificates are ordered and renewed here as well: automatic of a Certificate."),
     ("kubernetes.io/tls-acme", "Certificates are ordered and renewed here as well: automatic of a Certificate."),
     ("external-dns.alpha.kubernetes.io/", "Names are records of zones here."),
@@ -126,6 +127,7 @@ OF_CONTROLLERS: tuple[tuple[str, str], ...] = (
                     "appgw.ingress.kubernetes.io/", "haproxy-ingress.github.io/", "projectcontour.io/")),
 )  # fmt: skip
 NOT_OF_NGINX = "ingress-nginx has no such annotation, so it did nothing."
+NO_PREFIX = "Controllers read names with a prefix, such as nginx.ingress.kubernetes.io/, so this did nothing."
 # What an annotation is called that keeps somebody out.
 PROTECTS = re.compile(r"auth|jwt|oidc|oauth|allow-?list|white-?list|deny|black-?list|block|waf|cidrs", re.IGNORECASE)
 
