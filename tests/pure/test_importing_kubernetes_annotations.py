@@ -44,3 +44,18 @@ def test_a_snippet_that_says_what_nodes_do_says_nothing_more(annotation: str) ->
     found = read(annotated(annotation, USUAL))
     assert said(found, annotation)[0] is Verdict.MAPPED
     assert "request_headers" not in str(found.documents)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "usual"),
+    [
+        ("alb.ingress.kubernetes.io/listen-ports", '[{"HTTP": 80}, {"HTTPS":443}]', True),
+        ("alb.ingress.kubernetes.io/listen-ports", '[{"HTTPS": 8443}]', False),
+        ("kubernetes.io/ingress.allow-http", "true", True),
+        ("kubernetes.io/ingress.allow-http", "false", False),
+    ],
+)
+def test_ports_that_a_load_balancer_has_anyhow_need_no_word(name: str, value: str, usual: bool) -> None:
+    found = annotated(name, value)
+    found["spec"]["ingressClassName"] = "alb"
+    assert said(read(found), name)[0] is (Verdict.MAPPED if usual else Verdict.NOT_POSSIBLE)

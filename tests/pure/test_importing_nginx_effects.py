@@ -42,6 +42,18 @@ def test_files_of_challenges_are_what_nodes_answer_themselves() -> None:
     assert lost == {"alias /srv/", "gzip_static on"}, "what another location serves is lost, and what is served so"
 
 
+def test_who_lets_everybody_in_refuses_nobody() -> None:
+    found = server(
+        "location /a/ { allow all; proxy_pass http://a; }", "location /b/ { deny all; proxy_pass http://b; }"
+    )
+    assert [verdict_of(found, each)[0] for each in ("allow all", "deny all")] == [Verdict.MAPPED, Verdict.DIFFERENT]
+
+
+def test_a_group_with_a_name_is_a_group() -> None:
+    found = server(r"location ~ ^/widget/(?<path>\S+)$ { proxy_pass http://a; }")
+    assert r"/widget/(\S+)" in [each.get("path") for each in specs(found, "Route")]
+
+
 def test_a_time_of_connections_beside_no_server_is_used_by_nobody() -> None:
     found = read("http { keepalive_timeout 65; include conf.d/*.conf; }")
     assert verdict_of(found, "keepalive_timeout 65")[0] is Verdict.DEAD

@@ -9,7 +9,7 @@ from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
 from apps.importing.logic.conditions import condition_of
 from apps.importing.logic.formulas import Atom, Atoms, Formula, Or, any_of, negated, replaced
-from apps.importing.logic.regexes import as_pattern, as_texts
+from apps.importing.logic.regexes import as_pattern, as_texts, unnamed
 
 # A route compares these with one pattern, which is as long as a pattern may be.
 OF_ONE_PATTERN = frozenset({"header", "query", "cookie"})
@@ -76,6 +76,7 @@ class Questions:
         """A question of a regular expression; one that stands for few texts becomes those."""
         if subject == "path":  # it begins with a slash, so that something stands before every dot
             text = _BEFORE_DOT.sub("", text)
+        text = unnamed(text)
         plain = as_texts(text)
         ignore_case |= text.startswith("(?i)")
         if plain is None:

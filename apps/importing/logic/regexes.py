@@ -141,6 +141,7 @@ def _as_match(text: str, *, begins: bool) -> tuple[str, str] | None:
 
 
 _UNCOUNTED = re.compile(r"(?<!\\)((?:\\\\)*)\(\?:")
+_NAMED = re.compile(r"(?<!\\)((?:\\\\)*)\(\?P?<[A-Za-z_]\w*>")
 
 
 # `/\.(?!well-known)` to the end: a text that goes on in any way but this one.
@@ -151,6 +152,11 @@ def _but(text: str) -> str:
     """A pattern of all texts that do not begin so."""
     first, rest = text[:1], text[1:]
     return f"([^{first}].*|{literal(first)}{_but(rest)})?" if rest else f"([^{first}].*)?"
+
+
+def unnamed(expression: str) -> str:
+    """The same groups without names, which ours do not have and Python writes otherwise."""
+    return _NAMED.sub(r"\1(", expression)
 
 
 def as_pattern(expression: str, *, ignore_case: bool = False, counts_groups: bool = False) -> str | None:

@@ -12,6 +12,7 @@ from apps.importing.kubernetes.ingress.annotations.unmapped import (
     NOT_OF_NGINX,
     OF_CONTROLLERS,
     OF_OTHERS,
+    USUAL,
 )
 from apps.importing.kubernetes.manifests.manifest import ANNOTATIONS, Manifest
 from apps.importing.values.parsing import Path
@@ -65,13 +66,13 @@ def _verdict(manifest: Manifest, path: Path) -> tuple[Verdict, str]:
 
 
 def _annotation(manifest: Manifest, name: str) -> tuple[Verdict, str]:
+    if name in USUAL and USUAL[name].fullmatch(manifest.annotations()[name].strip()):
+        return Verdict.MAPPED, ""
     if name in IMPOSSIBLE:
         return Verdict.NOT_POSSIBLE, IMPOSSIBLE[name]
-    if name in NODE_SETTINGS:
-        return Verdict.NODE_SETTING, NODE_SETTINGS[name]
-    other = next((reason for begin, reason in OF_OTHERS if name.startswith(begin)), "")
-    if other:
-        return Verdict.NODE_SETTING, other
+    beside = NODE_SETTINGS.get(name) or next((why for begin, why in OF_OTHERS if name.startswith(begin)), "")
+    if beside:
+        return Verdict.NODE_SETTING, beside
     if name.startswith(NGINX) and name.removeprefix(NGINX) not in OF_NGINX:
         return Verdict.DEAD, NOT_OF_NGINX
     other = next((reason for begin, reason in OF_CONTROLLERS if name.startswith(begin)), "")

@@ -53,7 +53,7 @@ def access(context: Context, scope: Directive) -> Iterator[Effect]:
             yield REFUSED
             return
         context.ledger.mapped(each.line)
-        if scope.name == "location" and scope.args[-1:] != ("/",):
+        if any(one.name == "deny" for one in rules) and scope.name == "location" and scope.args[-1:] != ("/",):
             context.ledger.differs(each.line, AS_WRITTEN)
         found.add(named, denies=each.name == "deny")
     kind, networks = shorter(found.denied)

@@ -126,6 +126,11 @@ OF_CONTROLLERS: tuple[tuple[str, str], ...] = (
       for begin in (ALB, "nginx.org/", "nginx.com/", "ingress.kubernetes.io/", "networking.gke.io/", "konghq.com/",
                     "appgw.ingress.kubernetes.io/", "haproxy-ingress.github.io/", "projectcontour.io/")),
 )  # fmt: skip
+# What these ask for is there anyhow.
+USUAL: Mapping[str, re.Pattern[str]] = {
+    ALB + "listen-ports": re.compile(r"""\[(?:\s*\{\s*"HTTPS?"\s*:\s*(?:80|443)\s*\}\s*,?)+\s*\]"""),
+    "kubernetes.io/ingress.allow-http": re.compile("true"),
+}
 NOT_OF_NGINX = "ingress-nginx has no such annotation, so it did nothing."
 NO_PREFIX = "Controllers read names with a prefix, such as nginx.ingress.kubernetes.io/, so this did nothing."
 # What an annotation is called that keeps somebody out.
