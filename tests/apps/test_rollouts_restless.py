@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from apps.fleet.services import request_push
 from apps.rollouts import selectors
 from apps.rollouts.culprits import quarantine
 from apps.rollouts.models import FleetSync, Quarantine, Rollout
-from tests.apps.pushed import Env, put_env
+from tests.apps.pushed import Env, add_route, put_env, remove_route
 from tests.apps.test_rollouts_quarantine import ENV, NO, customer, everybody_writes, refuses, set_refusals
 
 
@@ -77,3 +78,35 @@ def test_what_waited_for_the_others_goes_live_after_them(restless: Env) -> None:
     restless.reconcile()
     assert {each["code"] for each in FleetSync.objects.get().left_out} == {"refused_by_node"}
     assert selectors.is_live(restless.fleet.pk, restless.desired())
+
+
+def when_quarantined(monkeypatch: pytest.MonkeyPatch, do: Callable[[], object]) -> None:
+    """Have its owner do something as soon as an object is in quarantine, before the rest of the changes is there."""
+    put = quarantine.put
+
+    def put_and_do(**said: Any) -> None:
+        put(**said)
+        do()
+
+    monkeypatch.setattr(quarantine, "put", put_and_do)
+
+
+def test_what_is_put_right_before_the_others_are_there_goes_live_after_them(
+    env: Env, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_refusals(env, refuses("roundrobin", names=True))
+    env.change_pool("blue", "roundrobin")
+    when_quarantined(monkeypatch, lambda: env.change_pool("blue", "source"))
+    env.reconcile()
+    assert not Quarantine.objects.exists()
+    assert b"balance source" in env.memory[0].files["haproxy.cfg"]
+
+
+def test_what_is_deleted_before_the_others_are_there_leaves_quarantine(
+    env: Env, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_refusals(env, refuses("/poison", names=True))
+    add_route(env.operator, "bad", "/poison")
+    when_quarantined(monkeypatch, lambda: remove_route(env.operator, "bad"))
+    env.reconcile()
+    assert not Quarantine.objects.exists()

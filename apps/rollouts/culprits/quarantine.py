@@ -65,9 +65,25 @@ def applied(fleet: Fleet, snapshot: Snapshot) -> tuple[Snapshot, tuple[Finding, 
     snapshot = withhold(snapshot, waiting, refused)
     good = sync.fallback or sync.last_good
     before = revision_store.snapshot_of(good.pk, good.digest) if good else None
-    findings = [Finding(REASON, row.object_id, row.label, row.message) for row in kept.values()]
+    changed = {row.object_id for row in fresh if not _stands(row, parts, versions)}
+    findings = [_finding(row, changed=row.object_id in changed) for row in kept.values()]
     findings += [Finding(WAITS, part.id, part.label, OTHERS_FIRST) for part in waiting.values()]
     return withhold(snapshot, set(kept), before), tuple(findings)
+
+
+def _finding(row: Quarantine, *, changed: bool) -> Finding:
+    """What keeps the object from being live: nodes, or that it was changed before the changes of others were there."""
+    if changed:
+        return Finding(WAITS, row.object_id, row.label, OTHERS_FIRST)
+    return Finding(REASON, row.object_id, row.label, row.message)
+
+
+def must_read_again(sync: FleetSync) -> bool:
+    """Whether something waited for the changes of others that are there now, or is quarantined and was deleted."""
+    if any(each["code"] == WAITS for each in sync.left_out):
+        return True
+    known = [each["object_id"] for each in sync.left_out if each["code"] == REASON]
+    return Quarantine.objects.filter(fleet=sync.fleet_id).exclude(object_id__in=known).exists()
 
 
 def _refused_last(fleet: Fleet) -> Snapshot | None:

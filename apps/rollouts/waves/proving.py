@@ -9,7 +9,7 @@ from django.db.models import F, Max, Q, QuerySet
 from apps.core.queue import enqueue_on_commit
 from apps.fleet.models import Fleet, Node
 from apps.fleet.services import RECONCILE_TASK, request_push
-from apps.rollouts.culprits.quarantine import WAITS
+from apps.rollouts.culprits.quarantine import must_read_again
 from apps.rollouts.models import FleetSync, Rollout
 from apps.rollouts.push.states import TURNED_BACK, UNDER_WAY
 from apps.rollouts.settings import of_earlier_stages, of_later_stages
@@ -81,7 +81,7 @@ def note_proven(sync: FleetSync) -> None:
         return
     sync.proven_generation = sync.compiled_generation
     FleetSync.objects.filter(pk=sync.pk).update(proven_generation=sync.proven_generation)
-    if any(each["code"] == WAITS for each in sync.left_out):
+    if must_read_again(sync):
         request_push([sync.fleet])
     following = of_later_stages(sync.fleet)
     if not following:
