@@ -9,15 +9,20 @@ import pytest
 from apps.accounts.models import Account
 from apps.definitions.models import Pool
 from apps.definitions.services import save_object
+from apps.drivers.proxy.contract import Refused
 from apps.fleet.models import Fleet
+from apps.fleet.services import request_push
 from apps.observe.models import NodeReport, Sample
 from apps.rollouts import selectors, services
 from apps.rollouts.models import FleetSync, Quarantine, Rollout
+from apps.rollouts.push import reconciling
 from apps.rollouts.waiting_for import missing
 from apps.rollouts.waves import proving
 from tests.apps.pushed import Env, add_route, put_env, remembered
 from tests.apps.watched import SOAK_SECONDS, serve, soaked
 from tests.conftest import actor_of
+
+NO = Refused("no", stage="switch")
 
 
 def set_stage(env: Env, fleet: str, stage: int) -> None:
@@ -262,3 +267,20 @@ def test_nodes_of_the_second_stage_are_compared_with(env: Env) -> None:
     serve(since, "n1", "n2", "m1", "m2", failed=20)
     work("here")
     assert standing("here")[0] == "done"
+
+
+def test_a_fleet_that_settles_for_what_it_runs_is_not_waited_for_in_vain(
+    env: Env, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first stage rejected a change without a culprit; the next one differs for the second stage alone."""
+    monkeypatch.setattr(reconciling, "find_culprits", lambda *_: None)
+    env.memory[0].refusal_for = lambda bundle: NO if b"balance roundrobin" in bundle.files["haproxy.cfg"] else None
+    change(env)
+    work("there")
+    request_push(Fleet.objects.all())
+    work("there")
+    assert standing("there")[:2] == ("pushing", 0)
+    work("here")
+    work("there")
+    assert standing("there")[0] == "failed"
+    assert "Fleet here of an earlier stage does not run these changes." in standing("there")[2]

@@ -53,12 +53,12 @@ def _that_answer(fleet_ids: Iterable[int]) -> QuerySet[FleetSync]:
     return FleetSync.objects.filter(fleet__in=answering.values("fleet"))
 
 
-def still_awaited(rollout: Rollout) -> list[str]:
-    """Names of the fleets that have to prove the change before any node of this one gets it."""
+def still_awaited(rollout: Rollout) -> dict[int, str]:
+    """The fleets that have to prove the change before any node of this one gets it, with their names."""
     earlier = {fleet.pk for fleet in of_earlier_stages(rollout.fleet)}
     needed = {each["fleet"]: each["generation"] for each in rollout.awaits if each["fleet"] in earlier}
     rows = _that_answer(needed).order_by("fleet__name").values_list("fleet", "fleet__name", "proven_generation")
-    return [name for fleet, name, proven in rows if proven < needed[fleet]]
+    return {fleet: name for fleet, name, proven in rows if proven < needed[fleet]}
 
 
 def took_back(rollout: Rollout) -> list[str]:

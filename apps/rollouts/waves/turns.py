@@ -5,11 +5,11 @@ from __future__ import annotations
 from django.db import transaction
 
 from apps.fleet.services import request_push
-from apps.rollouts.models import Rollout
+from apps.rollouts.models import FleetSync, Rollout
 from apps.rollouts.push import lifecycle
 from apps.rollouts.push.claims import Claim, lock
 from apps.rollouts.push.states import RolloutState
-from apps.rollouts.waves.proving import still_awaited, took_back
+from apps.rollouts.waves.proving import at_odds, still_awaited, took_back
 
 
 def begin_turn(claim: Claim, rollout: Rollout) -> bool:
@@ -20,17 +20,25 @@ def begin_turn(claim: Claim, rollout: Rollout) -> bool:
         if not rollout.waits_for_stage:
             return True  # a person was quicker
         if back := took_back(rollout):
-            sync.wanted = rollout.previous
-            sync.save(update_fields=("wanted",))
-            lifecycle.move(rollout, RolloutState.SUPERSEDED, f"Fleet {back[0]} of an earlier stage took it back.")
-            request_push([rollout.fleet])
-        elif waited_for := still_awaited(rollout):
-            which = f"Fleet {waited_for[0]} of an earlier stage has"
-            if len(waited_for) > 1:
-                which = f"Fleets {', '.join(waited_for)} of earlier stages have"
+            _pass_over(sync, rollout, f"Fleet {back[0]} of an earlier stage took it back.")
+        elif elsewhere := at_odds(waited_for := still_awaited(rollout)):
+            _pass_over(sync, rollout, elsewhere[0])
+        elif waited_for:
+            names = list(waited_for.values())
+            which = f"Fleet {names[0]} of an earlier stage has"
+            if len(names) > 1:
+                which = f"Fleets {', '.join(names)} of earlier stages have"
             lifecycle.say(rollout, f"{which} not proven it yet.")
             return False
         else:
             rollout.wave, rollout.message = 1, ""
             rollout.save(update_fields=("wave", "message"))
     return True
+
+
+def _pass_over(sync: FleetSync, rollout: Rollout, why: str) -> None:
+    """No node gets it; definitions are read again."""
+    sync.wanted = rollout.previous
+    sync.save(update_fields=("wanted",))
+    lifecycle.move(rollout, RolloutState.SUPERSEDED, why)
+    request_push([rollout.fleet])
