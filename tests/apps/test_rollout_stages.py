@@ -284,3 +284,21 @@ def test_a_fleet_that_settles_for_what_it_runs_is_not_waited_for_in_vain(
     work("there")
     assert standing("there")[0] == "failed"
     assert "Fleet here of an earlier stage does not run these changes." in standing("there")[2]
+
+
+def test_a_mistake_that_was_put_right_before_the_first_stage_ran_it_never_reaches_the_second(env: Env) -> None:
+    settings: dict[str, Any] = {"stage": 2, "soak_seconds": SOAK_SECONDS, "waves": [50]}
+    save_object(actor=env.operator, kind="Fleet", name="there", spec={"region": "there", "rollout_settings": settings})
+    settings = {"stage": 1, "soak_seconds": SOAK_SECONDS}
+    spec = {"region": "here", "rollout_settings": settings, "node_settings": {"max_connections": 5000}}
+    save_object(actor=env.operator, kind="Fleet", name="here", spec=spec)
+    work("here")
+    env.change_pool("blue", "roundrobin")
+    work("there")
+    env.change_pool("blue", "leastconn")
+    env.change_pool("green", "random")
+    soak()
+    soak(pool="green")
+    work("there")
+    assert not runs(env, "m1", "blue", "roundrobin")
+    assert runs(env, "m1", "green", "random")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from django.db import transaction
 
+from apps.fleet.models import Fleet
 from apps.fleet.services import request_push
 from apps.rollouts.models import FleetSync, Rollout
 from apps.rollouts.push import lifecycle
 from apps.rollouts.push.claims import Claim, lock
 from apps.rollouts.push.states import RolloutState
-from apps.rollouts.waves.proving import at_odds, still_awaited, took_back
+from apps.rollouts.waves.proving import at_odds, awaited, last_ended, still_awaited, took_back
+
+OVERTAKEN = "Fleets of earlier stages have proven later changes as well, which go out with this one."
 
 
 def begin_turn(claim: Claim, rollout: Rollout) -> bool:
@@ -30,10 +33,22 @@ def begin_turn(claim: Claim, rollout: Rollout) -> bool:
                 which = f"Fleets {', '.join(names)} of earlier stages have"
             lifecycle.say(rollout, f"{which} not proven it yet.")
             return False
+        elif _is_overtaken(sync):
+            _pass_over(sync, rollout, OVERTAKEN)
         else:
             rollout.wave, rollout.message = 1, ""
             rollout.save(update_fields=("wave", "message"))
     return True
+
+
+def _is_overtaken(sync: FleetSync) -> bool:
+    """Whether what changed since is proven as well: the earlier stages may never have run the change without that.
+
+    While they have yet to prove something, the fleet does not wait once more: changes that go on coming would keep it
+    from ever having its turn.
+    """
+    fleet = Fleet.objects.get(pk=sync.fleet_id)
+    return fleet.desired_generation > sync.compiled_generation and not awaited(last_ended(fleet))
 
 
 def _pass_over(sync: FleetSync, rollout: Rollout, why: str) -> None:
