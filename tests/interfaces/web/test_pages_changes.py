@@ -76,6 +76,14 @@ def test_servers_that_were_drained_together_come_back_together(operator: Client,
     assert [Server.objects.get(pk=each.pk).state for each in servers] == ["ready", "ready"]
 
 
+def test_a_server_that_is_gone_is_one_that_moved(operator: Client, pool: Pool) -> None:
+    server = Server.objects.filter(backend__pool=pool).latest("id")
+    operator.post(f"/pools/{pool.pk}/servers", {"server": [server.pk], "do": "drain"})
+    entry = Entry.objects.filter(object_kind="Server").latest("id")
+    server.delete()
+    assert "has changed since" in operator.post(f"/changes/{entry.pk}/revert", follow=True).content.decode()
+
+
 def test_an_object_as_a_whole_is_reverted_by_somebody_else_than_who_changed_it(operator: Client, pool: Pool) -> None:
     acme = actor_of("acme", Account.Kind.CUSTOMER)
     client_of(acme).post("/network-lists/new", {"/name": "office", "/spec/entries": "192.0.2.0/24"})

@@ -31,8 +31,7 @@ def revert_parts(actor: Actor, entries: Sequence[Entry], reason: str) -> Plan:
 
 def _server(actor: Actor, entry: Entry, reason: str) -> Pool:
     server = selectors.servers(actor).filter(pk=entry.object_id or 0).first()
-    stored = {field: getattr(server, field) for field in entry.after or {}}
-    if server is None or stored != entry.after:
+    if server is None or {field: getattr(server, field) for field in entry.after or {}} != entry.after:
         raise _moved(entry)
     set_server(actor=actor, server_id=server.pk, reason=reason, **(entry.before or {}))
     return server.backend.pool
