@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -158,6 +159,16 @@ def test_servers_do_not_wait_for_waves(env: Env) -> None:
     pass_wave(env)
     assert (without_server(env), updated(env), latest().state) == (list(NAMES), list(NAMES), "done")
     assert FleetSync.objects.get(fleet=env.fleet).compiled_generation == env.desired()
+
+
+def test_who_changed_what_waits_is_named_although_servers_went_ahead(env: Env) -> None:
+    change(env)
+    add_route(replace(env.operator, name="alice"), "news", "/news")
+    drain_server(env)
+    env.reconcile()
+    pass_wave(env)
+    pass_wave(env)
+    assert latest().actor == f"{env.operator.name}, alice"
 
 
 def test_what_came_meanwhile_stays_when_the_change_is_taken_back(env: Env) -> None:

@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
@@ -203,9 +204,15 @@ def _revision(sync: FleetSync, before: Snapshot | None, made: _Compiled) -> Revi
         snapshot=made.snapshot,
         bundle=made.bundle,
         summary=summarise(before, made.snapshot),
-        actor=authors_since(newest.created_at if newest else None, DEFINED, HOLDS),
+        actor=authors_since(_read_last(sync), DEFINED, HOLDS),
         quarantined=made.left_out,
     )
+
+
+def _read_last(sync: FleetSync) -> datetime | None:
+    """When definitions were last sent out. Revisions of refreshed servers (waves/refreshing.py) may be newer."""
+    rows = Rollout.objects.filter(fleet=sync.fleet_id, kind=Rollout.Kind.CHANGE).order_by("-pk")
+    return rows.values_list("created_at", flat=True).first()
 
 
 def summarise(before: Snapshot | None, after: Snapshot) -> str:
