@@ -151,11 +151,15 @@ class Notification(models.Model):
 
 
 class Told(models.Model):
-    """That a channel is told of an alert, in which thread, how bad it was then, and whether a message arrived."""
+    """That a channel is told of an alert, in which thread, how bad it was then, and whether a message arrived.
+
+    What got worse may be told in another thread; the `earlier` ones end with it.
+    """
 
     channel = models.ForeignKey(AlertChannel, on_delete=models.CASCADE, related_name="told")
     alert = models.ForeignKey(Alert, on_delete=models.CASCADE, related_name="told")
     thread = models.CharField(max_length=40)
+    earlier = models.JSONField(default=list, db_default=[])
     weight = models.PositiveSmallIntegerField()
     delivered_at = models.DateTimeField(null=True)
     closed = models.BooleanField(default=False)
@@ -167,6 +171,11 @@ class Told(models.Model):
 
     def __str__(self) -> str:
         return f"{self.alert_id} to {self.channel_id}"
+
+    @property
+    def threads(self) -> list[str]:
+        """Every thread in which the channel heard of the alert, the present one first."""
+        return [self.thread, *self.earlier]
 
 
 class Silence(models.Model):

@@ -19,7 +19,7 @@ from apps.alerts.telling.messages import one_line
 from apps.core.clock import now
 from apps.core.errors import Conflict, Invalid
 from apps.core.secrets.sealing import unseal
-from apps.definitions.models import AlertChannel
+from apps.definitions.models import AlertChannel, Server
 from apps.definitions.reading.describing import describe
 from apps.definitions.services import save_object
 from apps.observe.evaluate.conditions import Reason, Type
@@ -296,3 +296,43 @@ def test_a_mail_server_that_refuses_is_a_failure_in_plain_words(
     row = Notification.objects.get(channel=channel)
     assert row.state == "waiting"
     assert row.attempts[0]["error"] == "The mail server did not take it (SMTPDataError)."
+
+
+def test_what_got_worse_and_is_told_elsewhere_ends_in_every_thread_that_began(
+    installation: Installation, acme: Actor, receiver: Receiver
+) -> None:
+    """Incidents of pagers are threads: four pools are told of alone, four together, and then all of them once more."""
+    channel = hook(acme, url=receiver.url)
+    pools = [make_pool(acme, f"p{number}", f"10.1.{number}.1", f"10.1.{number}.2") for number in range(7)]
+    first = {pool: Server.objects.filter(backend__pool=pool).earliest("name") for pool in pools}
+    for pool in pools:
+        installation.pool(pool, down=False, failing=(first[pool],))
+    installation.tick(times=70)
+    for pool in pools:
+        installation.pool(pool, failing=(first[pool],))
+    installation.deliver()
+    installation.tick(61, times=2)
+    installation.deliver()
+    installation.healthy(*pools)
+    installation.tick(61, times=3)
+    begun = {thread for message in installation.messages(channel) for thread in message["threads"]}
+    ended = [thread for message in installation.messages(channel, "resolved") for thread in message["threads"]]
+    assert len(begun) == 5
+    assert sorted(ended) == sorted(begun)
+
+
+def test_what_nobody_heard_in_an_earlier_thread_is_not_sent_when_it_is_over(
+    installation: Installation, acme: Actor
+) -> None:
+    channel = hook(acme)
+    pools = [make_pool(acme, f"p{number}", f"10.1.{number}.1", f"10.1.{number}.2") for number in range(4)]
+    first = {pool: Server.objects.filter(backend__pool=pool).earliest("name") for pool in pools}
+    for pool in pools:
+        installation.pool(pool, down=False, failing=(first[pool],))
+    installation.tick(times=70)
+    for pool in pools:
+        installation.pool(pool, failing=(first[pool],))
+    installation.tick(61, times=2)
+    installation.healthy(*pools)
+    installation.tick(61, times=4)
+    assert set(Notification.objects.filter(channel=channel).values_list("state", flat=True)) == {"dropped"}

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.db.models import QuerySet
+
 from apps.alerts.models import Alert, Finding, Notification, Silence, Told
 from apps.alerts.telling.messages import content_of
 from apps.alerts.telling.quiet import is_quiet
@@ -53,7 +55,7 @@ def plan_messages(instant: datetime) -> None:
             for alert in by_account[channel.account_id]
             if alert.pk not in silent and _wants(channel, alert, mine.get(alert.pk), instant)
         ]
-        _tell(channel, fresh, findings, instant)
+        _tell(channel, fresh, mine, findings, instant)
         if channel.type == ALERTMANAGER:
             _remind(channel, mine, findings, instant)
         _close(channel, mine, instant)
@@ -128,20 +130,35 @@ def _wants(channel: AlertChannel, alert: Alert, told: Told | None, instant: date
 def _tell(
     channel: AlertChannel,
     fresh: Sequence[Alert],
+    told: Mapping[int, Told],
     findings: Mapping[int, Sequence[Finding]],
     instant: datetime,
 ) -> None:
     for each in _shared(fresh, _allowance(channel, Notification.Event.FIRING, instant) if fresh else 0):
         pairs = [(alert, findings[alert.pk]) for alert in each.alerts]
         _store(channel, Notification.Event.FIRING, each.thread, content_of("firing", pairs, [each.thread]), instant)
-        rows = [Told(channel=channel, alert=alert, thread=each.thread, weight=alert.weight) for alert in each.alerts]
+        rows = [
+            Told(
+                channel=channel,
+                alert=alert,
+                thread=each.thread,
+                earlier=_earlier(told.get(alert.pk), each.thread),
+                weight=alert.weight,
+            )
+            for alert in each.alerts
+        ]
         Told.objects.bulk_create(
             rows,
             batch_size=200,
             update_conflicts=True,
             unique_fields=["channel", "alert"],
-            update_fields=["thread", "weight", "closed"],
+            update_fields=["thread", "earlier", "weight", "closed"],
         )
+
+
+def _earlier(told: Told | None, thread: str) -> list[str]:
+    """In which other threads the channel heard of an alert before."""
+    return [each for each in told.threads if each != thread] if told else []
 
 
 def _shared(fresh: Sequence[Alert], allowed: int) -> list[Waiting]:
@@ -170,20 +187,39 @@ def _close(channel: AlertChannel, told: Mapping[int, Told], instant: datetime) -
     for row in told.values():
         threads[row.thread].append(row)
     over = [name for name, rows in threads.items() if all(row.alert.resolved_at is not None for row in rows)]
-    waiting = Notification.objects.filter(channel=channel, thread__in=over, state=Notification.State.WAITING)
+    rest = [row for row in told.values() if row.thread not in over]
+    waiting = _waiting(channel, over)
     unheard = {
         name
         for name in (over and waiting.values_list("thread", flat=True))
         if not any(row.delivered_at for row in threads[name])
     }
     if unheard:
-        waiting.filter(thread__in=unheard).update(state=Notification.State.DROPPED, next_at=None, finished_at=instant)
-        _mark_closed(row for name in unheard for row in threads[name])
+        silent = [row for name in unheard for row in threads[name]]
+        _drop(channel, [*unheard, *_left(silent, rest)], instant)
+        _mark_closed(silent)
     heard = [name for name in over if name not in unheard and any(row.delivered_at for row in threads[name])]
     # What failed for good, or was told nobody, needs no end either.
     _mark_closed(row for name in over if name not in unheard and name not in heard for row in threads[name])
     if heard and not (_softly(channel, threads, heard) and is_quiet(channel.quiet, instant)):
-        _say_resolved(channel, {name: threads[name] for name in heard}, instant)
+        _say_resolved(channel, {name: threads[name] for name in heard}, rest, instant)
+
+
+def _waiting(channel: AlertChannel, threads: Iterable[str]) -> QuerySet[Notification]:
+    """Messages of these threads that did not arrive yet."""
+    return Notification.objects.filter(channel=channel, thread__in=threads, state=Notification.State.WAITING)
+
+
+def _drop(channel: AlertChannel, threads: Iterable[str], instant: datetime) -> None:
+    """Send nothing more of these threads."""
+    waiting = _waiting(channel, threads)
+    waiting.update(state=Notification.State.DROPPED, next_at=None, finished_at=instant)
+
+
+def _left(rows: Iterable[Told], others: Iterable[Told]) -> list[str]:
+    """Threads in which these alerts were told before, and none of the others ever was: they end with them."""
+    taken = {thread for row in others for thread in row.threads}
+    return sorted({thread for row in rows for thread in row.earlier} - taken)
 
 
 def _softly(channel: AlertChannel, threads: Mapping[str, Sequence[Told]], names: Iterable[str]) -> bool:
@@ -191,16 +227,23 @@ def _softly(channel: AlertChannel, threads: Mapping[str, Sequence[Told]], names:
     return bool(channel.quiet) and all(row.alert.severity != CRITICAL for name in names for row in threads[name])
 
 
-def _say_resolved(channel: AlertChannel, threads: Mapping[str, Sequence[Told]], instant: datetime) -> None:
+def _say_resolved(
+    channel: AlertChannel, threads: Mapping[str, Sequence[Told]], rest: Sequence[Told], instant: datetime
+) -> None:
+    """`rest` is what the channel was told of other alerts."""
     allowed = _allowance(channel, Notification.Event.RESOLVED, instant)
     if allowed <= 0:
         return
     names = sorted(threads)
     alone = names if len(names) <= allowed else names[: allowed - 1]
-    for group in [[name] for name in alone] + ([names[len(alone) :]] if len(alone) < len(names) else []):
+    groups = [[name] for name in alone] + ([names[len(alone) :]] if len(alone) < len(names) else [])
+    for at, group in enumerate(groups, start=1):
         rows = sorted((row for name in group for row in threads[name]), key=lambda row: -row.weight)
+        later = [row for names in groups[at:] for name in names for row in threads[name]]
+        left = _left(rows, [*rest, *later])
+        _drop(channel, left, instant)
         pairs = [(row.alert, list(row.alert.findings.all()[:20]) if len(rows) == 1 else []) for row in rows]
-        content = content_of("resolved", pairs, group)
+        content = content_of("resolved", pairs, [*group, *left])
         _store(channel, Notification.Event.RESOLVED, group[0], content, instant)
         _mark_closed(rows)
 

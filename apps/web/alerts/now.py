@@ -90,7 +90,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     """One alert: what it affects, who was told, who is at it."""
     row = selectors.alert(request.actor, pk)
     told = Told.objects.filter(alert=row).select_related("channel").order_by("channel__name")
-    threads = {each.thread for each in told}
+    threads = {thread for each in told for thread in each.threads}
     sent = Notification.objects.filter(channel__account=row.account_id, thread__in=threads)
     context = {
         "alert": row,
