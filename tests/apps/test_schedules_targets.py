@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from django.db.models import F
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
@@ -20,6 +21,7 @@ from apps.core.clock import now
 from apps.definitions.models import Pool, Schedule
 from apps.definitions.reading.describing import describe
 from apps.definitions.services import save_object
+from apps.definitions.writing import objects
 from apps.fleet.models import Fleet
 from apps.schedules.models import ScheduleRun
 from apps.schedules.run.working import work_off
@@ -191,6 +193,32 @@ def test_what_somebody_changed_meanwhile_is_not_taken_back(acme: Actor) -> None:
     assert owed.state == "dead"
     assert "changed since" in owed.message
     assert Pool.objects.get(account=acme.account, name="shop").balance == "source"
+
+
+@pytest.mark.usefixtures("tutorial_env")
+def test_a_change_that_meets_somebody_elses_is_made_at_the_next_try(
+    acme: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two schedules of one minute change one object: the second of them finds another version than it read."""
+    pool, take = Pool.objects.get(account=acme.account, name="shop"), objects._take_version
+    meeting = [pool.pk]
+
+    def meet(row: Any) -> None:
+        if meeting:
+            Pool.objects.filter(pk=meeting.pop()).update(version=F("version") + 1)
+        take(row)
+
+    spec = NEVER | {"target": shop(acme, balance="random"), "retries": {"attempts": 2}}
+    row = save_object(actor=acme, kind="Schedule", name="s", spec=spec)
+    monkeypatch.setattr(objects, "_take_version", meet)
+    made = run_now(actor=acme, schedule_id=row.pk)
+    work_off(seconds=10)
+    made.refresh_from_db()
+    assert (made.state, made.message) == ("waiting", objects.SAME_TIME)
+    ScheduleRun.objects.update(next_try_at=now())
+    work_off(seconds=10)
+    made.refresh_from_db()
+    assert (made.state, made.message.partition(".")[0]) == ("done", "Pool shop was changed")
 
 
 @pytest.mark.usefixtures("tutorial_env")

@@ -9,7 +9,9 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from apps.core.errors import Conflict, Forbidden, Invalid, NotFound
+from django.db import IntegrityError
+
+from apps.core.errors import Conflict, Forbidden, InProgress, Invalid, NotFound, Stale
 from apps.definitions.reading.documents import read_object
 from apps.definitions.services import KINDS, Change, delete_object, managing, save_object
 from apps.definitions.writing.change_set import ScheduledChange, actor_of_schedule
@@ -19,13 +21,17 @@ from apps.schedules.targets.contract import Outcome, TargetFailed
 
 
 def act(run: ScheduleRun, now: datetime) -> Outcome:
-    """Make the change, or take back an earlier one. Raises TargetFailed, for good, when it may not be made."""
+    """Make the change, or take back an earlier one.
+
+    Raises TargetFailed, for good when it may not be made; whoever only met somebody else's write tries again.
+    """
     if run.schedule.account.suspended:
         raise TargetFailed("The account is suspended, so nothing was changed.", final=True)
     try:
         return _take_back(run) if run.cause == ScheduleRun.Cause.RESTORE else _make(run, now)
     except (Conflict, Forbidden, Invalid, NotFound) as error:
-        raise TargetFailed(error.detail, final=True) from error
+        met = isinstance(error, Stale | InProgress) or isinstance(error.__cause__, IntegrityError)
+        raise TargetFailed(error.detail, final=not met) from error
 
 
 def _make(run: ScheduleRun, now: datetime) -> Outcome:
