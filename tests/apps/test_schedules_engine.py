@@ -77,6 +77,19 @@ def test_what_is_missed_is_counted_shown_and_told(acme: Actor) -> None:
     assert (entry.account, entry.object_id, entry.reason) == (acme.account, schedule.pk, missed.message)
 
 
+@pytest.mark.parametrize("policy", ["once", "all"])
+def test_what_is_missed_is_not_said_of_a_schedule_that_catches_up_or_of_schedulers_alone(
+    acme: Actor, policy: str
+) -> None:
+    """The account was suspended meanwhile, and the last times of the schedule are caught up."""
+    since = ago(1000)
+    schedule = a_schedule(acme, every_s=100, next_at=since, catch_up=policy, catch_up_window_s=300, starts_at=since)
+    book_all()
+    missed = ScheduleRun.objects.get(state="missed")
+    assert ScheduleRun.objects.filter(schedule=schedule, cause="catch_up").exists()
+    assert missed.message.endswith("the account was suspended. These times are not caught up.")
+
+
 def test_a_capacity_test_never_catches_up(acme: Actor) -> None:
     schedule = a_schedule(
         acme, every_s=60, next_at=ago(200), catch_up="all", target_kind="capacity_test", starts_at=ago(200)

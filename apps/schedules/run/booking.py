@@ -138,13 +138,12 @@ def _missed(schedule: Schedule, gap: Gap, moment: datetime) -> ScheduleRun:
 
 
 def _words(gap: Gap) -> str:
+    """Nobody noted why: whoever would have booked it was away, or left out the schedules of a suspended account."""
+    why = "no scheduler was running, or the account was suspended"
     if gap.count == 1:
-        return (
-            f"Missed: no scheduler was running at {gap.first:%Y-%m-%d %H:%M:%S} "
-            f"UTC, and this schedule does not catch up."
-        )
+        return f"Missed at {gap.first:%Y-%m-%d %H:%M:%S} UTC: {why}. This time is not caught up."
     span = f"from {gap.first:%Y-%m-%d %H:%M:%S} to {gap.last:%Y-%m-%d %H:%M:%S} UTC"
-    return f"Missed {gap.count} times {span}: no scheduler was running, and this schedule does not catch up."
+    return f"Missed {gap.count} times {span}: {why}. These times are not caught up."
 
 
 def _move_on(decisions: Sequence[tuple[Schedule, Decision]]) -> None:
