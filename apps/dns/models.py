@@ -14,7 +14,9 @@ class ZoneSync(models.Model):
     changed on the server since (`{name, type, wanted, served}`), `in_the_way` those of others where ours should be;
     `unmanaged` are names and types there that nobody defined here, which are never touched. `refused` are
     record sets that the server does not take (`{name, type, message}`); they are tried again. `repair` is what somebody
-    asked for: `{keys: [[name, type]] (empty for all), adopt_existing, actor, reason}`, until it is done.
+    asked for: `{keys: [[name, type]] (empty for all), adopt_existing, actor, reason}`, until it is done. `writing` are
+    record sets (`{name, type, ttl, values}`) that were sent and of which nobody knows whether the server took them:
+    their worker still waits, or died, or heard no answer.
     """
 
     zone = models.OneToOneField(Zone, on_delete=models.CASCADE, related_name="sync")
@@ -26,6 +28,7 @@ class ZoneSync(models.Model):
     unmanaged = models.JSONField(default=list)
     refused = models.JSONField(default=list)
     repair = models.JSONField(null=True)
+    writing = models.JSONField(default=list, db_default=[])
     error = models.CharField(max_length=2000, blank=True)
     next_try_at = models.DateTimeField(null=True)
     failures = models.PositiveIntegerField(default=0)

@@ -37,10 +37,11 @@ class Comparison:
 def compare(zone: Zone, driver: DnsDriver, repair: dict[str, Any] | None = None) -> Comparison:
     """Read the server and plan; writes nothing. Raises DnsError."""
     wanted = freeze_zone(zone.pk)
-    ours = pushed_records(zone)
+    ours, sent = pushed_records(zone), _sent_records(zone)
     sets, unreadable = _readable(wanted, zone.domain)
-    known = sorted({(each.name, each.type) for each in (*sets, *ours)})
+    known = sorted({(each.name, each.type) for each in (*sets, *ours, *sent)})
     served = driver.read(known)
+    ours = _taken(ours, sent, served)
     keep = _unresolved_keys(wanted, ours, zone) | unreadable.keys()
     return Comparison(wanted, _plan(sets, ours, served, keep, repair), unreadable)
 
@@ -86,6 +87,18 @@ def pushed_records(zone: Zone) -> list[RecordSet]:
     return [RecordSet(name, kind, ttl, tuple(values)) for name, kind, ttl, values in rows]
 
 
+def _sent_records(zone: Zone) -> list[RecordSet]:
+    """What was sent to the server, and nobody knows whether it took that."""
+    rows = ZoneSync.objects.filter(zone=zone).values_list("writing", flat=True).first() or []
+    return [RecordSet(each["name"], each["type"], each["ttl"], tuple(each["values"])) for each in rows]
+
+
+def _taken(ours: list[RecordSet], sent: list[RecordSet], served: Contents) -> list[RecordSet]:
+    """What the server took from us, also where nobody heard that it did: it serves exactly what was sent."""
+    there = set(sent).intersection(served.records)
+    return list({(each.name, each.type): each for each in (*ours, *there)}.values())
+
+
 def work(zone: Zone, lease: Lease[ZoneSync]) -> None:
     """Bring the zone's server to what is wanted, once; every failure is written down with when to try again."""
     repair = ZoneSync.objects.values_list("repair", flat=True).get(pk=lease.pk)
@@ -106,13 +119,29 @@ def _write(driver: DnsDriver, edits: tuple[Edit, ...], lease: Lease[ZoneSync], t
 
     `taken` grows with every yes of the server: it tells what stands there when the next answer never comes.
     """
-    refused = _send(driver, edits, lease, taken) if edits else {}
+    refused: dict[Key, str] = {}
+    if edits:
+        _note_sending(lease, edits)
+        refused = _send(driver, edits, lease, taken)
     if not taken:
         return refused
     served = {(each.name, each.type): each for each in driver.read([_key(each) for each in taken]).records}
     # A server may take a change and serve something else: RFC 2136 lets it skip records in silence.
     silent = "The server took the change but serves something else."
     return refused | {_key(edit): silent for edit in taken if served.get(_key(edit)) != edit.after}
+
+
+def _note_sending(lease: Lease[ZoneSync], edits: tuple[Edit, ...]) -> None:
+    """Before anything is sent: what the server takes is ours to remove, also when its yes is never heard."""
+    fresh = [_plain(edit.after) for edit in edits if edit.after is not None]
+    with transaction.atomic():
+        sync = lease.lock()
+        sync.writing = [*sync.writing, *(each for each in fresh if each not in sync.writing)]
+        sync.save(update_fields=("writing",))
+
+
+def _plain(each: RecordSet) -> dict[str, Any]:
+    return {"name": each.name, "type": each.type, "ttl": each.ttl, "values": list(each.values)}
 
 
 def _send(driver: DnsDriver, edits: tuple[Edit, ...], lease: Lease[ZoneSync], taken: list[Edit]) -> dict[Key, str]:
@@ -161,7 +190,7 @@ def _note_outcome(
             edits = [edit for edit in done.plan.edits if _key(edit) in fresh]
             _note_push(zone, done, edits, ZonePush.State.FAILED, next(iter(fresh.values())), repair)
         sync.pushed_generation = max(sync.pushed_generation, done.wanted.generation)
-        sync.read_at, sync.error = moment, ""
+        sync.read_at, sync.error, sync.writing = moment, "", []
         sync.failures = sync.failures + 1 if refused else 0
         sync.next_try_at = moment + _pause(sync.failures) if refused else None
         sync.drift = [described(each) for each in done.plan.drift]
@@ -213,6 +242,8 @@ def _note_failure(
             _store_pushed(zone, {key: each for key, each in ours_now.items() if each is not None})
             _note_written(zone, done, taken, repair)
             sync.pushed_at = database_now()
+            heard = {_key(edit) for edit in taken}
+            sync.writing = [each for each in sync.writing if (each["name"], each["type"]) not in heard]
         sync.failures += 1
         sync.next_try_at = database_now() + _pause(sync.failures)
         if isinstance(error, Refused) and sync.repair == repair:

@@ -19,7 +19,7 @@ from apps.definitions.models import Record, Zone
 from apps.definitions.services import apply_document, confirming, delete_object
 from apps.dns import pushing, selectors, services
 from apps.dns.models import PushedRecord, ZonePush, ZoneSync
-from apps.drivers.dns.contract import Edit, RecordSet, Refused
+from apps.drivers.dns.contract import Edit, RecordSet, Refused, Unreachable
 from apps.drivers.dns.memory import MemoryDriver, MemoryServer, memory_server
 from apps.fleet.models import StaticIP
 from tests.apps.at_once import at_once
@@ -354,3 +354,56 @@ def test_a_reference_reaches_only_secrets_that_were_put_there_for_zones(
     assert "SPILLWAY_DNS_EXAMPLE_SERVERS" in push(zone).error
     monkeypatch.setenv("SPILLWAY_DNS_EXAMPLE_SERVERS", f"memory://{server.name}")
     assert push(zone).error == ""
+
+
+def die_after_writing(zone: Zone, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker dies when the server has taken what was sent, and before that is written down; its lease has ended."""
+    with monkeypatch.context() as dying:
+        dying.setattr(pushing, "_note_outcome", lambda *_: (_ for _ in ()).throw(SystemExit))
+        with pytest.raises(SystemExit):
+            services.reconcile_zone(zone_id=zone.pk)
+    ZoneSync.objects.update(claimed_until=None)
+
+
+def test_what_a_worker_wrote_before_it_died_is_removed_when_nobody_wants_it_any_more(
+    operator: Actor, zone: Zone, server: MemoryServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = a_record(operator, zone, "www", "192.0.2.1")
+    by_hand(server, "api", "192.0.2.9")
+    die_after_writing(zone, monkeypatch)
+    record.delete()
+    push(zone)
+    assert served(server) == {"api A": ("192.0.2.9",)}
+    assert ZoneSync.objects.get(zone=zone).writing == []
+
+
+def test_what_a_server_took_without_an_answer_is_removed_when_nobody_wants_it_any_more(
+    operator: Actor, zone: Zone, server: MemoryServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = MemoryDriver.write
+
+    def lost(self: MemoryDriver, edits: tuple[Edit, ...]) -> None:
+        usual(self, edits)
+        raise Unreachable("The answer is lost.")
+
+    record = a_record(operator, zone, "www", "192.0.2.1")
+    with monkeypatch.context() as losing:
+        losing.setattr(MemoryDriver, "write", lost)
+        push(zone)
+    record.delete()
+    ZoneSync.objects.update(next_try_at=None)
+    push(zone)
+    assert served(server) == {}
+
+
+def test_a_zone_stays_while_nobody_knows_what_its_server_took(
+    operator: Actor, zone: Zone, server: MemoryServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a_record(operator, zone, "www", "192.0.2.1")
+    die_after_writing(zone, monkeypatch)
+    delete_object(actor=operator, kind="Record", name="r-www")
+    with pytest.raises(InProgress, match="still serves 1 record that Spillway wrote"):
+        delete_object(actor=operator, kind="Zone", name="example")
+    push(zone)
+    delete_object(actor=operator, kind="Zone", name="example")
+    assert served(server) == {}

@@ -88,9 +88,9 @@ def _of_operators(request: PageRequest, zone: Zone, state: ZoneState) -> dict[st
     """What only operators see: the server's other records, and the last writes."""
     if not request.actor.is_operator:
         return {}
-    unmanaged = state.sync.unmanaged if state.sync else []
+    unmanaged, writing = (state.sync.unmanaged, state.sync.writing) if state.sync else ([], [])
     pushes = selectors.pushes(request.actor, zone)[:20]
-    return {"pushes": pushes, "unmanaged": unmanaged, "served": zone.pushed_records.count()}
+    return {"pushes": pushes, "unmanaged": unmanaged, "served": zone.pushed_records.count() + len(writing)}
 
 
 @page

@@ -62,10 +62,10 @@ def reject_forgetting(changes: ChangeSet, row: Zone) -> None:
     Names that are served for nobody are a danger to whoever used them. Raises InProgress until they are removed, unless
     somebody confirmed that they stay; what the same write deletes is a loss like others.
     """
-    left = row.pushed_records.count()
+    name = f"{row.account.name}/{row.name}"
+    left = len({*row.pushed_records.values_list("name", "type"), *_being_written(row, name)})
     if not left:
         return
-    name = f"{row.account.name}/{row.name}"
     said = f"The server of zone {name} still serves {left} record{'s' if left > 1 else ''} that Spillway wrote."
     if row.pk in changes.affected.zones:
         said += " Delete the records first, and the zone when they are gone."
@@ -73,6 +73,18 @@ def reject_forgetting(changes: ChangeSet, row: Zone) -> None:
     elif not is_confirmed(name):
         soon = "Deleted records are removed within moments: try again."
         raise InProgress(f"{said} {soon} If the server is gone, leave them there: confirm={name}")
+
+
+def _being_written(row: Zone, name: str) -> set[tuple[str, str]]:
+    """What was sent to the server, and nobody knows whether it took that; nothing more is sent from now on."""
+    sync = getattr(row, "sync", None)
+    if sync is None:
+        return set()
+    # Whoever holds the row notes what comes of a push: to wait for it here could make both wait for each other.
+    held = type(sync)._default_manager.select_for_update(skip_locked=True).filter(pk=sync.pk).first()
+    if held is None:
+        raise InProgress(f"Records of zone {name} are being written. Try again in a moment.")
+    return {(each["name"], each["type"]) for each in held.writing}
 
 
 def only_for_development(spec: ZoneSpec) -> Iterator[FieldError]:
