@@ -247,6 +247,15 @@ def test_what_fails_says_which_object_and_is_tried_again_with_what_was_approved(
     assert env.standing == {"terraform_data.a", "terraform_data.b"}
 
 
+def test_an_approved_plan_that_cannot_be_read_any_more_fails_and_says_so(env: Env) -> None:
+    env.want("a")
+    env.reconcile()
+    StackRun.objects.update(plan_file=b"sealed with a key that is lost")
+    env.approve()
+    assert env.run().state == "failed"
+    assert "cannot be read" in env.run().message
+
+
 def test_each_failure_waits_longer_and_at_last_for_a_person(env: Env) -> None:
     env.policy("automatic")
     env.cloud.failing["terraform_data.a"] = "No."
