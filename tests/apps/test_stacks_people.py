@@ -84,6 +84,27 @@ def test_a_plan_that_gives_a_protected_address_back_fails_and_one_that_takes_it_
     assert f"{kind}.ip" in env.standing
 
 
+def test_an_address_that_is_protected_after_the_plan_was_made_is_not_released(env: Env) -> None:
+    address = StaticIP.objects.create(account=env.actor.account, name="front", kind="elastic", stack=env.stack)
+    StaticIP.objects.update(protected=False)
+    env.labels = {f"ip-{address.pk}": "front"}
+    env.document = data("a")
+    env.document["resources"]["aws_eip"] = {"ip": {"input": "ip"}}
+    env.document["owners"]["aws_eip.ip"] = f"ip-{address.pk}"
+    request_stack_push([env.stack])
+    env.reconcile()
+    env.approve()
+    services.destroy(actor=env.actor, stack_id=env.stack.pk, reason="moving away")
+    env.reconcile()
+    StaticIP.objects.update(protected=True)
+    env.approve()
+    assert (env.run().state, env.run().message) == (
+        "failed",
+        "front is protected and would be released to the cloud. To release it, remove the protection first.",
+    )
+    assert "aws_eip.ip" in env.standing
+
+
 def test_addresses_that_the_cloud_chose_reach_their_static_ips(env: Env) -> None:
     address = StaticIP.objects.create(account=env.actor.account, name="front", kind="elastic", stack=env.stack)
     both = "${[terraform_data.a.two, terraform_data.a.one]}"

@@ -10,6 +10,7 @@ from apps.core.secrets.sealing import Unsealable, unseal
 from apps.drivers.infra.contract import InfraError
 from apps.drivers.infra.registry import open_driver
 from apps.stacks.models import StackRun, StackSync
+from apps.stacks.review import protecting
 from apps.stacks.review.differences import Words
 from apps.stacks.run import finishing, lifecycle
 from apps.stacks.run.attempts import Overtaken, begin_attempt
@@ -31,6 +32,8 @@ def apply_run(lease: Lease[StackSync], run: StackRun) -> None:
         opened = revision_store.open_revision(run.revision)
         words = revision_store.words_for(run, opened)
         plan = unseal(run.plan_file)
+        if kept := protecting.would_release(run, revision_store.changes_of(run)):  # protected since it was planned
+            raise InfraError(protecting.sentence(kept))
         free_the_lock(lease, run)
         password = begin_attempt(lease, run, S.APPLYING)
         with open_workspace(lease, run, opened, password) as workspace:

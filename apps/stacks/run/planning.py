@@ -13,10 +13,9 @@ from apps.core.concurrency.leases import Lease
 from apps.core.secrets.sealing import Unsealable, seal
 from apps.drivers.infra.contract import InfraError, Plan
 from apps.drivers.infra.registry import open_driver
-from apps.fleet.models import StaticIP
 from apps.stacks.cloud import strangers
 from apps.stacks.models import StackRun, StackSync
-from apps.stacks.review import policies
+from apps.stacks.review import policies, protecting
 from apps.stacks.review.differences import REPLACE, Difference, Words, continues, read
 from apps.stacks.run import finishing, lifecycle
 from apps.stacks.run import orphans as finding
@@ -81,10 +80,8 @@ def _store(
         if plan.is_empty:
             finishing.unchanged(sync, run, plan.outputs)
             return
-        kept = policies.released(changes, _protected(run.stack_id))
-        if kept:
-            what = f"{', '.join(kept)} is protected and would be released to the cloud."
-            lifecycle.fail(run, f"{what} To release it, remove the protection first.", kept[0])
+        if kept := protecting.would_release(run, changes):
+            lifecycle.fail(run, protecting.sentence(kept), kept[0])
             return
         _decide(run, changes, approved, opened)
 
@@ -111,8 +108,3 @@ def _decide(run: StackRun, changes: list[Difference], approved: list[Difference]
     else:
         run.approved_by, run.approved_at = "", None
         lifecycle.move(run, S.PLANNED)
-
-
-def _protected(stack_id: int) -> set[str]:
-    rows = StaticIP.objects.filter(stack_id=stack_id, protected=True)
-    return {f"ip-{pk}" for pk in rows.values_list("pk", flat=True)}
