@@ -318,6 +318,25 @@ def test_a_person_stops_a_run_and_what_was_begun_is_finished(env: Env, settings:
     assert env.actor.name in env.run().message
 
 
+def test_a_run_that_fails_while_a_person_stops_it_is_not_tried_again(env: Env) -> None:
+    """The worker did not hear of it: it asks now and then, and Terraform failed before that."""
+    env.want("a")
+    env.reconcile()
+    env.cloud.failing["terraform_data.a"] = "no capacity"
+
+    def stop(point: str) -> None:
+        if point == "apply":
+            services.cancel(actor=env.actor, run_id=env.run().pk, reason="the wrong one")
+
+    env.cloud.during = stop
+    env.approve()
+    assert (env.run().state, env.run().message) == ("discarded", f"no capacity {env.actor.name} stopped it.")
+    env.cloud.failing.clear()
+    env.cloud.during = None
+    env.reconcile()
+    assert env.standing == set()
+
+
 def test_a_run_that_waits_is_stopped_at_once(env: Env) -> None:
     env.want("a")
     env.reconcile()

@@ -59,8 +59,15 @@ def move(run: StackRun, state: S, message: str = "") -> None:
 
 
 def fail(run: StackRun, message: str, object_label: str = "") -> None:
-    """End in failure; the same is tried again after a while, and later each time, until a person looks."""
+    """End in failure; the same is tried again after a while, and later each time, until a person looks.
+
+    What a person stopped meanwhile is not tried again.
+    """
     run.object_label = object_label[:400]
+    run.refresh_from_db(fields=("cancelled_by",))
+    if run.cancelled_by:
+        move(run, S.DISCARDED, f"{message} {run.cancelled_by} stopped it.")
+        return
     if run.attempts < MOST_RETRIES:
         run.next_try_at = database_now() + timedelta(seconds=FIRST_RETRY_S * 2**run.attempts)
     move(run, S.FAILED, message)
