@@ -15,6 +15,7 @@ from apps.core.errors import Conflict, Forbidden, Invalid
 from apps.definitions.models import Pool
 from apps.definitions.services import save_object
 from apps.drivers.proxy.contract import Refused
+from apps.fleet.models import Fleet, Node
 from apps.observe.collect.buckets import SHORT, start_of
 from apps.observe.models import Sample
 from apps.rollouts import selectors, services
@@ -50,6 +51,10 @@ def env(db: None) -> Env:
 
 def latest() -> Rollout:
     return Rollout.objects.latest("id")
+
+
+def latest_here(env: Env) -> Rollout:
+    return Rollout.objects.filter(fleet=env.fleet).latest("id")
 
 
 def updated(env: Env) -> list[str]:
@@ -196,6 +201,22 @@ def test_a_node_that_joins_runs_what_those_of_later_waves_run(env: Env) -> None:
     pass_wave(env)
     pass_wave(env)
     assert set(rollout.steps.values_list("state", flat=True)) == {"done"}
+
+
+def test_a_node_that_moves_to_another_fleet_runs_what_that_one_says(env: Env) -> None:
+    front = {"fleets": ["there"], "listeners": [{"name": "http", "protocol": "http", "port": 8080}]}
+    save_object(actor=env.operator, kind="Fleet", name="there", spec={"region": "here"})
+    save_object(actor=env.operator, kind="LoadBalancer", name="second", spec=front)
+    env.reconcile()
+    change(env)
+    node = Node.objects.get(name="n4")
+    save_object(actor=env.operator, kind="Node", name="n4", spec={"fleet": "there", "url": node.url})
+    services.reconcile_fleet(fleet_id=Fleet.objects.get(name="there").pk)
+    digest = env.node("n4").digest
+    services.push_to_all(actor=env.operator, rollout_id=latest_here(env).pk, reason="urgent")
+    env.reconcile()
+    assert latest_here(env).steps.count() == 3
+    assert env.node("n4").digest == digest
 
 
 def test_a_node_that_waits_for_its_wave_is_restored_when_somebody_edits_it(env: Env) -> None:

@@ -153,6 +153,15 @@ def raise_in_transaction(sync: FleetSync, at_least: int = 0) -> int:
     return generation
 
 
+def let_go(claim: Claim, rollout: Rollout) -> None:
+    """Nodes that belong to another fleet by now have no turn any more: they run what that one says."""
+    moved = Step.objects.filter(rollout=rollout).exclude(node__fleet=rollout.fleet_id)
+    if moved.exists():
+        with transaction.atomic():
+            lock(claim)
+            moved.delete()
+
+
 def take_along(claim: Claim, rollout: Rollout) -> None:
     """Nodes that joined, or run something else again, have their turn with the last wave of what is under way.
 

@@ -81,6 +81,7 @@ def _push(claim: Claim, seen: Seen | None) -> bool:
     if rollout is None:
         return False
     with log_context.about(rollout=rollout.pk, fleet=rollout.fleet_id):
+        lifecycle.let_go(claim, rollout)
         if seen:
             # Once for each look: what a node goes on saying after a push is for the next sweep.
             lifecycle.take_along(claim, rollout)
