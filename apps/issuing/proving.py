@@ -25,9 +25,11 @@ from apps.definitions.models import CertificateOrder, Record, Zone
 from apps.dns.asking import Question, ask, resolvers_of
 from apps.dns.models import ZoneSync
 from apps.drivers.dns.records import canonical
-from apps.fleet.models import Fleet
+from apps.fleet.models import Fleet, Node
 from apps.rollouts.models import Rollout, Step
-from apps.rollouts.push.states import StepState
+from apps.rollouts.push.due import runs
+from apps.rollouts.push.revision_store import snapshot_of
+from apps.rollouts.push.states import UNDER_WAY, StepState
 from apps.rollouts.selectors import is_live
 
 RECORD = "_acme-challenge"
@@ -157,7 +159,7 @@ def _in_zone(zone: Zone, name: str) -> Way:
 def unanswered(order: CertificateOrder) -> str:
     """What is not live yet of an order's answers, in words; empty when everybody gives them."""
     for fleet, generation in order.pushes.get("fleets", {}).items():
-        if not is_live(int(fleet), generation) and not _all_that_live(order, int(fleet), generation):
+        if not _answers(order, int(fleet), generation):
             name = Fleet.objects.filter(pk=fleet).values_list("name", flat=True).first() or "that is deleted"
             return f"Not every node of fleet {name} has the answers."
     for zone in Zone.objects.filter(pk__in=order.pushes.get("zones", {})):
@@ -166,9 +168,40 @@ def unanswered(order: CertificateOrder) -> str:
     return ""
 
 
+def _answers(order: CertificateOrder, fleet: int, generation: int) -> bool:
+    live = is_live(fleet, generation) or _all_that_live(order, fleet, generation)
+    return live or _although_in_waves(order, fleet)
+
+
+def _although_in_waves(order: CertificateOrder, fleet: int) -> bool:
+    """Whether all nodes have the answers while a change is in waves, which may take longer than an order lives.
+
+    Some nodes have the change and the others what was before, both with the challenges of now (waves/refreshing.py).
+    """
+    rollout = Rollout.objects.filter(fleet=fleet, state__in=UNDER_WAY).select_related("revision", "previous").first()
+    if rollout is None or rollout.previous is None:
+        return False
+    wanted = {(each["hostname"], each["token"], each["answer"]) for each in order.challenges if each["kind"] == HTTP}
+    nodes = Node.objects.filter(fleet=fleet)
+    if _is_out_of_patience(order):
+        nodes = nodes.filter(report__last_contact_error="")
+    if not nodes.exists():
+        return False
+    for revision in (rollout.revision, rollout.previous):
+        given = snapshot_of(revision.pk, revision.digest).challenges or ()
+        if wanted <= {(each.host, each.token, each.answer) for each in given}:
+            nodes = nodes.exclude(runs(revision.digest))
+    return not nodes.exists()
+
+
+def _is_out_of_patience(order: CertificateOrder) -> bool:
+    """Whether nodes that nobody reaches are not waited for any longer: authorities do not reach them."""
+    return order.began_at is not None and now() - order.began_at >= PATIENCE_WITH_NODES
+
+
 def _all_that_live(order: CertificateOrder, fleet: int, generation: int) -> bool:
-    """Whether, after some patience, only nodes that nobody reaches lack the answers; authorities do not reach them."""
-    if order.began_at is None or now() - order.began_at < PATIENCE_WITH_NODES:
+    """Whether, after some patience, only nodes that nobody reaches lack the answers."""
+    if not _is_out_of_patience(order):
         return False
     last = Rollout.objects.filter(fleet=fleet).order_by("-pk").first()
     if last is None or not Fleet.objects.filter(pk=fleet, sync__compiled_generation__gte=generation).exists():
