@@ -20,6 +20,7 @@ from apps.fleet.models import Fleet, Node
 from apps.observe.models import NodeReport
 from apps.rollouts.bans.lifting import lift_client_ban
 from apps.rollouts.bans.showing import Ban, bans, scopes_of_fleet
+from apps.rollouts.models import Rollout
 from tests.apps.pushed import Env, put_env, remembered, route
 from tests.conftest import actor_of
 
@@ -196,3 +197,21 @@ def test_where_no_limit_bans_no_node_is_asked(env: Env) -> None:
     Route.objects.all().update(rules=None)
     env.memory[0].unreachable = True
     assert bans(env.operator).silent == 0
+
+
+def test_a_ban_by_a_limit_that_some_nodes_still_have_is_shown_and_lifted(env: Env) -> None:
+    """A change of the limit is in waves: the second node bans by what it was."""
+    settings = {"waves": [50], "soak_seconds": 60}
+    save_object(actor=env.operator, kind="Fleet", name="here", spec={"region": "here", "rollout_settings": settings})
+    env.reconcile()
+    ban(env, "home", nodes=(1,))
+    stricter = {"client_limit": LIMIT["client_limit"] | {"ban_after": 2}}
+    save_object(actor=env.operator, kind="Policy", name="strict", spec={"rules": stricter})
+    env.change_pool("blue", "roundrobin")
+    env.reconcile()
+    assert Rollout.objects.latest("id").state == "soaking"
+    NodeReport.objects.update(seen_at=now())
+    (found,) = bans(env.operator).found
+    assert (found.client, found.limit.policy, found.nodes) == ("203.0.113.9", "strict", ("n2",))
+    assert lift_client_ban(actor=env.operator, region="here", ban=found.id) == "203.0.113.9"
+    assert bans(env.operator).found == ()

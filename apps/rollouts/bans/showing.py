@@ -19,6 +19,7 @@ from apps.drivers.proxy.contract import BanEntries, BanEntry
 from apps.fleet.models import Fleet, Node
 from apps.rollouts.bans.nodes import ask
 from apps.rollouts.models import FleetSync
+from apps.rollouts.push import lifecycle
 from apps.rollouts.push.revision_store import bundle_of
 
 MOST = 1000
@@ -98,11 +99,18 @@ def banning_fleets(actor: Actor) -> QuerySet[Fleet]:
 
 
 def scopes_of_fleet(fleet: Fleet) -> dict[str, list[str]]:
-    """The scopes of limits that ban, in what the fleet should run, with routes of each."""
+    """The scopes of limits that ban, in what the fleet should run, with routes of each.
+
+    Nodes of later waves run on with what was before, and ban by that.
+    """
+    rollout = lifecycle.open_rollout(fleet.pk)
     sync = FleetSync.objects.select_related("wanted").filter(fleet=fleet).first()
-    if sync is None or sync.wanted is None:
-        return {}
-    return scopes_of(bundle_of(sync.wanted.pk, sync.wanted.digest).files)
+    before, wanted = rollout.previous if rollout else None, sync.wanted if sync else None
+    found: dict[str, list[str]] = {}
+    for revision in (before, wanted):
+        if revision is not None:
+            found |= scopes_of(bundle_of(revision.pk, revision.digest).files)
+    return found
 
 
 def limits_of(actor: Actor, scopes: Mapping[str, list[str]]) -> dict[str, Limit]:
