@@ -46,6 +46,24 @@ def test_a_plan_stores_nothing(operator: Actor, tutorial_document: Objects) -> N
     )
 
 
+@pytest.mark.parametrize(
+    ("kind", "spec", "other"),
+    [
+        ("Pool", {"backends": [], "balance": "source"}, {"balance": "random"}),
+        ("Region", {"title": "One", "latitude": None, "longitude": None}, {"title": "Two"}),
+    ],
+)
+def test_an_object_is_in_a_document_once_however_its_account_is_written(
+    operator: Actor, kind: str, spec: dict[str, Any], other: dict[str, Any]
+) -> None:
+    first = {"kind": kind, "name": "same", "spec": spec}
+    second = {"kind": kind, "name": "same", "account": operator.account.name, "spec": spec | other}
+    for apply in (plan_document, apply_document):
+        with pytest.raises(Invalid) as refused:
+            apply(actor=operator, objects=[first, second])
+        assert [(each.pointer, each.code) for each in refused.value.field_errors] == [("/objects/1/name", "twice")]
+
+
 def test_objects_of_one_name_in_two_accounts_are_two(operator: Actor, acme: Actor, globex: Actor) -> None:
     for balances in (("source", "random"), ("random", "source")):
         objects = [

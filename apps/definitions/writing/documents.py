@@ -61,7 +61,7 @@ def apply_document(*, actor: Actor, objects: object, prune: bool = False, manage
     `objects` is a list of plain dicts (documents.py) in any order. Raises Invalid with every error (pointers
     `/objects/3/spec/…`), Conflict, Forbidden.
     """
-    wanted = _read(objects, prune=prune, manager=manager)
+    wanted = _read(actor, objects, prune=prune, manager=manager)
     with change_set(actor, reason=reason, manager=manager) as changes:
         done = _perform(changes, wanted, prune=prune)
     return replace(_plan(changes, done), stored=True, base=_base(changes, done), losses=tuple(changes.losses))
@@ -69,7 +69,7 @@ def apply_document(*, actor: Actor, objects: object, prune: bool = False, manage
 
 def plan_document(*, actor: Actor, objects: object, prune: bool = False, manager: str = "") -> Plan:
     """What `apply_document` would do in this moment: done in a transaction that is then rolled back."""
-    wanted = _read(objects, prune=prune, manager=manager)
+    wanted = _read(actor, objects, prune=prune, manager=manager)
     with transaction.atomic():
         with change_set(actor, manager=manager) as changes:
             done = _perform(changes, wanted, prune=prune)
@@ -91,7 +91,7 @@ def _base(changes: ChangeSet, done: Iterable[Change]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _read(objects: object, *, prune: bool, manager: str) -> list[Object]:
+def _read(actor: Actor, objects: object, *, prune: bool, manager: str) -> list[Object]:
     """Every object, in the order in which they name each other. Raises Invalid with the errors of all of them."""
     field_errors: list[FieldError] = []
     if manager:
@@ -104,9 +104,9 @@ def _read(objects: object, *, prune: bool, manager: str) -> list[Object]:
             FieldError("/manager", "missing", "Say which manager's objects prune may delete: manager=<name>.")
         )
     found = _objects(objects, field_errors)
-    seen: set[tuple[str, str | None, str]] = set()
+    seen: set[tuple[str, str, str]] = set()
     for entry in found:
-        identity = (entry.kind, entry.account, entry.name)
+        identity = (entry.kind, _owner_name(actor, entry), entry.name)
         if identity in seen:
             field_errors.append(
                 FieldError(f"{entry.pointer}/name", "twice", f"{entry.kind} {entry.name} is in the document twice.")
@@ -138,7 +138,7 @@ def _objects(objects: object, field_errors: list[FieldError]) -> list[Object]:
 def _perform(changes: ChangeSet, wanted: list[Object], *, prune: bool) -> list[Change]:
     """1. Pruned routes go first: they free their match for others. 2. Save in order. 3. Prune backwards."""
     changes.of_document = True
-    keep = {(entry.kind, _owner_name(changes, entry), entry.name) for entry in wanted}
+    keep = {(entry.kind, _owner_name(changes.actor, entry), entry.name) for entry in wanted}
     _look_up(changes, wanted, prune=prune)
     changes.deferred.expected = {(entry.kind, entry.name) for entry in wanted}
     done = _prune(changes, ["Route"], keep) if prune else []
@@ -161,13 +161,13 @@ def _perform(changes: ChangeSet, wanted: list[Object], *, prune: bool) -> list[C
     return done
 
 
-def _owner_name(changes: ChangeSet, entry: Object) -> str:
-    return "" if KINDS[entry.kind].platform else entry.account or changes.actor.account.name
+def _owner_name(actor: Actor, entry: Object) -> str:
+    return "" if KINDS[entry.kind].platform else entry.account or actor.account.name
 
 
 def _mark_rejected(changes: ChangeSet, entry: Object) -> None:
     changes.field_errors.rejected.add((entry.kind, entry.name))
-    changes.field_errors.rejected.add((entry.kind, f"{_owner_name(changes, entry)}/{entry.name}"))
+    changes.field_errors.rejected.add((entry.kind, f"{_owner_name(changes.actor, entry)}/{entry.name}"))
 
 
 def _look_up(changes: ChangeSet, wanted: Iterable[Object], *, prune: bool) -> None:
@@ -177,7 +177,7 @@ def _look_up(changes: ChangeSet, wanted: Iterable[Object], *, prune: bool) -> No
     accounts[changes.actor.account.name] = changes.actor.account
 
     def identity(entry: Object) -> tuple[str, str]:
-        return entry.kind, _owner_name(changes, entry)
+        return entry.kind, _owner_name(changes.actor, entry)
 
     for (kind, owner), entries in groupby(sorted(wanted, key=identity), key=identity):
         account = accounts.get(owner)
