@@ -10,7 +10,7 @@ from django.db import transaction
 
 from apps.core.clock import database_now
 from apps.core.concurrency.backoff import pause_after
-from apps.core.concurrency.leases import Lease
+from apps.core.concurrency.leases import Lease, LeaseLost
 from apps.core.events import publish_after_commit
 from apps.definitions.freezing.zone_records import Wanted, freeze_zone
 from apps.definitions.models import Zone
@@ -174,12 +174,20 @@ def _halves(edits: tuple[Edit, ...]) -> tuple[tuple[Edit, ...], tuple[Edit, ...]
     return tuple(each for each in edits if each.name in first), tuple(each for each in edits if each.name not in first)
 
 
+def _lock(zone: Zone, lease: Lease[ZoneSync]) -> ZoneSync:
+    """The row, for what came of a push. Raises LeaseLost, also where the zone has another server by now."""
+    sync = lease.lock()
+    if not Zone.objects.filter(pk=zone.pk, server=zone.server).exists():
+        raise LeaseLost(f"zone {zone.name} has another server")
+    return sync
+
+
 def _note_outcome(
     zone: Zone, lease: Lease[ZoneSync], done: Comparison, refused: dict[Key, str], repair: dict[str, Any] | None
 ) -> None:
     written = [edit for edit in done.plan.edits if _key(edit) not in refused]
     with transaction.atomic():
-        sync = lease.lock()
+        sync = _lock(zone, lease)
         moment, before = database_now(), (sync.drift, sync.in_the_way, sync.refused)
         _store_pushed(zone, _pushed(done.plan, refused))
         if written:
@@ -234,7 +242,7 @@ def _note_failure(
     """What the server took before it failed is there, and is ours: the next push goes on from it."""
     message = error.message
     with transaction.atomic():
-        sync = lease.lock()
+        sync = _lock(zone, lease)
         if done is not None and taken:
             message += f" It had taken {len(taken)} of {len(done.plan.edits)} changes by then."
             ours = {(each.name, each.type): each for each in pushed_records(zone)}

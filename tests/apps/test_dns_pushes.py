@@ -16,7 +16,8 @@ from apps.core.clock import database_now
 from apps.core.concurrency.leases import LeaseLost, take
 from apps.core.errors import Forbidden, InProgress, Invalid, NotFound
 from apps.definitions.models import Record, Zone
-from apps.definitions.services import apply_document, confirming, delete_object
+from apps.definitions.reading.describing import describe
+from apps.definitions.services import apply_document, confirming, delete_object, save_object
 from apps.dns import pushing, selectors, services
 from apps.dns.models import PushedRecord, ZonePush, ZoneSync
 from apps.drivers.dns.contract import Edit, RecordSet, Refused, Unreachable
@@ -407,3 +408,33 @@ def test_a_zone_stays_while_nobody_knows_what_its_server_took(
     push(zone)
     delete_object(actor=operator, kind="Zone", name="example")
     assert served(server) == {}
+
+
+def test_a_zone_that_moves_to_another_server_is_written_there_and_nothing_of_others_is_written_over(
+    operator: Actor, zone: Zone, server: MemoryServer
+) -> None:
+    a_record(operator, zone, "www", "192.0.2.1")
+    a_record(operator, zone, "api", "192.0.2.2")
+    push(zone)
+    other = memory_server(uuid.uuid4().hex)
+    by_hand(other, "api", "198.51.100.7")
+    spec = describe(zone) | {"server": f"memory://{other.name}"}
+    save_object(actor=operator, kind="Zone", name="example", spec=spec)
+    sync = push(zone)
+    assert served(other) == {"www A": ("192.0.2.1",), "api A": ("198.51.100.7",)}
+    assert (sync.drift, [each["name"] for each in sync.in_the_way]) == ([], [f"api.{DOMAIN}"])
+
+
+def test_what_is_to_be_removed_is_removed_also_where_its_server_got_another_address(
+    operator: Actor, zone: Zone, server: MemoryServer
+) -> None:
+    record = a_record(operator, zone, "www", "192.0.2.1")
+    a_record(operator, zone, "api", "192.0.2.2")
+    push(zone)
+    record.delete()
+    other = memory_server(uuid.uuid4().hex)
+    other.records = dict(server.records)
+    spec = describe(zone) | {"server": f"memory://{other.name}"}
+    save_object(actor=operator, kind="Zone", name="example", spec=spec)
+    push(zone)
+    assert served(other) == {"api A": ("192.0.2.2",)}

@@ -17,6 +17,7 @@ from apps.accounts.models import Account, Hostname
 from apps.compiler.model.stack import AddressKind, Cloud, RecordType
 from apps.core.called_urls import read_url
 from apps.core.errors import FieldError, InProgress, Invalid
+from apps.definitions.freezing.zone_records import wanted_records
 from apps.definitions.models import LoadBalancer, Record, Zone
 from apps.definitions.shapes.base.writing import copy_plain
 from apps.definitions.shapes.traffic.record import RecordSpec
@@ -39,21 +40,36 @@ def store_zone(changes: ChangeSet, owner: Account, row: Zone, spec: ZoneSpec) ->
     if Zone.objects.filter(domain=spec.domain).exclude(pk=row.pk).exists():
         changes.add_error("/spec/domain", "taken", f"A zone for {spec.domain} already exists.")
     if row.pk is not None:
-        for field in ("domain", "driver"):
-            if getattr(row, field) != getattr(spec, field):
-                changes.add_error(
-                    f"/spec/{field}", "in_use", f"The {field} of a zone cannot change; create another zone."
-                )
-        if row.stack_id != (stack.pk if stack else None):
-            changes.add_error("/spec/stack", "in_use", "A zone cannot move to another stack; create another zone.")
+        _reject_move(changes, row, stack, spec)
     changes.field_errors.raise_any()
     if row.pk is not None and row.tags != dict(spec.tags):
         changes.deferred.add(partial(reject_lost_tags, changes, row, row.tags, changes.field_errors.pointer))
+    moved = row.pk is not None and row.server != spec.server
     row.account, row.stack = owner, stack
     copy_plain(spec, row)
     row.save()
+    if moved:
+        _forget_pushed(row)
     changes.lookups.remember(row, "Zone", owner.name, row.name)
     changes.mark_affected(row)
+
+
+def _reject_move(changes: ChangeSet, row: Zone, stack: Stack | None, spec: ZoneSpec) -> None:
+    for field in ("domain", "driver"):
+        if getattr(row, field) != getattr(spec, field):
+            changes.add_error(f"/spec/{field}", "in_use", f"The {field} of a zone cannot change; create another zone.")
+    if row.stack_id != (stack.pk if stack else None):
+        changes.add_error("/spec/stack", "in_use", "A zone cannot move to another stack; create another zone.")
+
+
+def _forget_pushed(row: Zone) -> None:
+    """Another server took nothing from us: what is wanted is written there as new, and never over what others have.
+
+    What is to be removed stays known: the new name may lead to the same server.
+    """
+    wanted = {(each.name, each.type) for each in wanted_records(row).records}
+    pushed = row.pushed_records.values_list("pk", "name", "type")
+    row.pushed_records.filter(pk__in=[pk for pk, *key in pushed if tuple(key) in wanted]).delete()
 
 
 def reject_forgetting(changes: ChangeSet, row: Zone) -> None:
