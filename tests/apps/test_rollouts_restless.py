@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from apps.accounts.models import Account
+from apps.core.clock import now
 from apps.definitions.models import Pool
 from apps.fleet.models import Region
 from apps.fleet.services import request_push
-from apps.rollouts import selectors
+from apps.observe.models import NodeReport
+from apps.rollouts import selectors, services
 from apps.rollouts.culprits import quarantine
 from apps.rollouts.models import FleetSync, Quarantine, Rollout
 from tests.apps.pushed import Env, add_route, put_env, remove_route
@@ -110,3 +112,23 @@ def test_what_is_deleted_before_the_others_are_there_leaves_quarantine(
     when_quarantined(monkeypatch, lambda: remove_route(env.operator, "bad"))
     env.reconcile()
     assert not Quarantine.objects.exists()
+
+
+def test_a_fleet_that_is_held_wants_another_haproxy_tried_once(env: Env) -> None:
+    set_refusals(env, refuses("roundrobin", names=True))
+    env.change_pool("blue", "roundrobin")
+    env.reconcile()
+    good = FleetSync.objects.get().last_good_id
+    assert good is not None
+    services.roll_back(actor=env.operator, revision_id=good, reason="a look")
+    env.reconcile()
+    set_refusals(env, None)
+    NodeReport.objects.update(haproxy_version="3.0.1", seen_at=now())
+    services.fleets_to_sweep()
+    desired = env.desired()
+    services.fleets_to_sweep()
+    assert env.desired() == desired
+    services.resume(actor=env.operator, fleet_id=env.fleet.pk, reason="go on")
+    env.reconcile()
+    assert not Quarantine.objects.exists()
+    assert b"balance roundrobin" in env.memory[0].files["haproxy.cfg"]

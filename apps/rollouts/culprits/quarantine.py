@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from django.db import transaction
+from django.db.models import F
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Membership
@@ -159,7 +160,10 @@ def release(fleet_id: int) -> list[str]:
 
 
 def try_other_versions() -> None:
-    """Push again to fleets whose nodes report other versions of HAProxy than those that refused."""
+    """Push again to fleets whose nodes report other versions of HAProxy than those that refused.
+
+    Once: what a fleet that is held, or in waves, wants already is tried with all else that waits.
+    """
     rows = list(Quarantine.objects.values_list("fleet_id", "haproxy_versions"))
     if not rows:
         return
@@ -167,7 +171,7 @@ def try_other_versions() -> None:
     moved = {fleet for fleet, then in rows if versions[fleet] != then}
     if moved:
         FleetSync.objects.filter(fleet__in=moved).update(refused_digest="")
-        request_push(Fleet.objects.filter(pk__in=moved))
+        request_push(Fleet.objects.filter(pk__in=moved, sync__compiled_generation__gte=F("desired_generation")))
 
 
 def versions_by_fleet(fleet_ids: Collection[int]) -> dict[int, list[str]]:
