@@ -298,6 +298,7 @@ def test_a_mail_server_that_refuses_is_a_failure_in_plain_words(
     assert row.attempts[0]["error"] == "The mail server did not take it (SMTPDataError)."
 
 
+@pytest.mark.slow(reason="alerts are looked at seventy times")
 def test_what_got_worse_and_is_told_elsewhere_ends_in_every_thread_that_began(
     installation: Installation, acme: Actor, receiver: Receiver
 ) -> None:
@@ -321,6 +322,7 @@ def test_what_got_worse_and_is_told_elsewhere_ends_in_every_thread_that_began(
     assert sorted(ended) == sorted(begun)
 
 
+@pytest.mark.slow(reason="alerts are looked at seventy times")
 def test_what_nobody_heard_in_an_earlier_thread_is_not_sent_when_it_is_over(
     installation: Installation, acme: Actor
 ) -> None:
