@@ -59,6 +59,8 @@ OF_POOLS = ("health_check", "agent_check", "outlier_ejection", "server_tls", "pr
             "slow_start_ms", "persistence")  # fmt: skip
 # Versions and ciphers are what a program and a client agree upon, as each was built.
 _TLS = re.compile(r"TLSv1\.[0-3]|\b(?:TLS|ECDHE|DHE|AES)[A-Z0-9]*(?:[_-][A-Z0-9]+){2,}")
+# Each side makes its own id for a request: 32 digits, or a UUID.
+_ID = re.compile(r"\b[0-9a-f]{8}(-?)(?:[0-9a-f]{4}\1){3}[0-9a-f]{12}\b", re.IGNORECASE)
 Compile = Callable[[list[dict[str, Any]]], tuple[Bundle, Mapping[str, str]]]
 """Documents as the bundle of a fleet, and the names of pools by their ids."""
 _Listener = tuple[str, dict[str, Any]]
@@ -235,7 +237,7 @@ def _compared(headers: Mapping[str, str], request: Request, port: int) -> dict[s
     """The headers that both sides must write alike; `port` is where this side listens in place of the request's."""
     own = re.compile(rf"(?<![0-9]){port}(?![0-9])")
     said = {name: own.sub(str(request.port), value) for name, value in headers.items() if name not in NOT_COMPARED}
-    return {name: _TLS.sub("(TLS)", value) for name, value in said.items()}
+    return {name: _ID.sub("(id)", _TLS.sub("(TLS)", value)) for name, value in said.items()}
 
 
 def _spare_ports() -> Iterator[int]:
