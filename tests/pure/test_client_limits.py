@@ -74,6 +74,13 @@ def test_what_a_request_must_hold_a_counter_for_is_stored_only_where_a_limit_cou
     }
 
 
+@pytest.mark.parametrize("question", ["gpt0", "http_err_rate"])
+def test_what_each_node_counted_is_added_up(question: str) -> None:
+    config = compiled(ClientLimit(in_flight=5, errors=3), nodes=2).output.files["haproxy.cfg"].decode()
+    sums = re.findall(rf"concat\((:0:\d)\),table_{question}\(st_clients_held_second\)(,add\(txn.counted\))? ", config)
+    assert sums == [(":0:1", ""), (":0:2", ",add(txn.counted)")]
+
+
 def test_bytes_of_a_long_answer_are_told_while_it_is_sent_only_where_a_limit_counts_them() -> None:
     for said, told in ((LIMIT, False), (ClientLimit(bytes_out=5_000), True)):
         assert (b"option contstats" in compiled(said).output.files["haproxy.cfg"]) is told
