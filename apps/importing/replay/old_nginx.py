@@ -40,7 +40,7 @@ DECIDES = frozenset(
 CHANGES = {
     "location": ("return", "rewrite", "location", "if"),
     "path of the server": ("proxy_pass", "rewrite", "location", "if"),
-    "request header host": ("proxy_pass", "proxy_set_header"),
+    "request header host": ("proxy_pass", "proxy_set_header", "grpc_pass", "grpc_set_header"),
 }
 # Another location answers, so all that follows may differ.
 ELSEWHERE = re.compile(r"decided by another line|answered alike")
@@ -210,7 +210,9 @@ class OldNginx:
         """Servers get the name of where requests went, which is not here, unless a line says another host."""
         is_grpc, scope = passing.name == "grpc_pass", passing.parent
         url = _url(passing)
-        if url is None or scope is None or "$" in url.target or (url.target in self._upstreams and not is_grpc):
+        if url is None or scope is None or "$" in url.target:
+            return
+        if not is_grpc and url.target in self._upstreams and self._passed(passing) == f"http://{url.target}{url.uri}":
             return
         if scope.name in ("if", "limit_except"):  # where nginx sets no headers
             return
