@@ -59,6 +59,7 @@ class Ask:
 
 
 S, M, P, A, W = "shop.example.com", "media.example.com", "pay.example.com", "admin.example.com", "store.example.com"
+K, F = "market.example.com", "fair.example.com"
 ONE, TWO, ANY = "one.example.com", "two.example.com", "any.example.com"
 ASKS: dict[str, list[Ask]] = {
     "01-shop": [
@@ -153,6 +154,19 @@ ASKS: dict[str, list[Ask]] = {
         Ask("traefik.example.com", "/app/x", "other-web-80"),
         Ask("traefik.example.com", "/apple", status=404),
     ],
+    "15-ingress-routes": [
+        Ask(K, "/x?y=z", status=301, location=f"https://{K}/x?y=z"),
+        Ask(F, "/", status=301, location=f"https://{F}/"),
+        Ask(K, "/api/a", "market-api-8080", port=443, seen="/a", got={"x-via": "traefik", "x-debug": None},
+            headers={"X-Debug": "1"}, answer={"x-robots-tag": "noindex", "x-frame-options": "DENY"}),
+        Ask(K, "/api", "market-api-8080", port=443, seen="/"),
+        Ask(K, "/admin", status=403, port=443),
+        Ask(K, "/account", status=503, port=443),
+        Ask(K, "/other", "market-shop-80", port=443),
+        Ask(F, "/admin", "market-shop-80", port=443),
+        Ask(F, "/", "market-beta-80", port=443, headers={"X-Beta": "yes"}),
+        Ask("other.example.com", "/", status=404),
+    ],
 }  # fmt: skip
 # What the others have in them as well, in other words.
 RARELY = {"05-redirects", "06-hosts", "07-closed", "08-haproxy", "11-protocols", "14-traefik"}
@@ -205,8 +219,8 @@ def unverified() -> ssl.SSLContext:
 
 def imported(text: str) -> list[dict[str, Any]]:
     """The documents of a file; nothing is asked."""
-    secret = tls_secret("shop", "shop-tls", S)
-    found = read_kubernetes(f"{text}---\n{secret}", {}, ImportOptions(fleets=(NAME,), region=NAME))
+    secrets = f"{tls_secret('shop', 'shop-tls', S)}---\n{tls_secret('market', 'market-tls', '*.example.com')}"
+    found = read_kubernetes(f"{text}---\n{secrets}", {}, ImportOptions(fleets=(NAME,), region=NAME))
     assert found.needs == ()
     return list(found.documents)
 

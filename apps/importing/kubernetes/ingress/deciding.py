@@ -34,7 +34,7 @@ def _settle(drafts: list[Draft]) -> None:
             if late.path.kind == "prefix":
                 late.path = late.path.as_pattern()
             if late.path.kind == "exact" or (late.conditions and not early.conditions):
-                late.entry.reading.ingress.differs((*late.entry.at, "path"), ELSEWHERE.format(other=early.path.written))
+                late.entry.reading.ingress.differs(late.entry.path_at, ELSEWHERE.format(other=early.path.written))
 
 
 def _meet(one: Draft, other: Draft) -> bool:

@@ -62,19 +62,19 @@ def drafts_of(entry: Entry, pools: Pools, canary: Entry | None, *, encrypted: bo
     alone = settings.client_certificates or (entry.reading.controller == "traefik" and encrypted)
     scheme = settings.scheme or ("https" if redirected or alone else "")
     if settings.redirect and not settings.blocked:  # nginx does this before it redirects to https or asks who it is
-        yield Draft(entry, entry.path, {"redirect": settings.redirect})
+        yield Draft(entry, entry.path, {"redirect": settings.redirect}, {}, entry.conditions, settings.scheme)
         return
     if redirected:
         to_https = {"redirect": {"code": settings.ssl_code, "scheme": "https"}}
-        yield Draft(entry, entry.path, to_https, scheme="http")
+        yield Draft(entry, entry.path, to_https, {}, entry.conditions, "http")
     if settings.blocked:
-        yield Draft(entry, entry.path, {"fixed_response": NOT_IMPORTED}, scheme=scheme)
+        yield Draft(entry, entry.path, {"fixed_response": NOT_IMPORTED}, {}, entry.conditions, scheme)
         return
     if entry.target is None:
-        yield Draft(entry, entry.path, {"fixed_response": NO_SERVICE}, settings.rules, scheme=scheme)
+        yield Draft(entry, entry.path, {"fixed_response": NO_SERVICE}, settings.rules, entry.conditions, scheme)
         return
     main = pools.name_of(entry.target, settings.pool)
-    yield from _served(Draft(entry, entry.path, {}, settings.rules, scheme=scheme), main, pools, canary)
+    yield from _served(Draft(entry, entry.path, {}, settings.rules, entry.conditions, scheme), main, pools, canary)
 
 
 def _served(draft: Draft, main: str, pools: Pools, canary: Entry | None) -> Iterator[Draft]:

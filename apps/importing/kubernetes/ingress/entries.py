@@ -33,6 +33,8 @@ class Reading:
     settings: Settings
     controller: str
     hosts: list[str] = field(default_factory=list)
+    # Of an object that says more than hosts and paths; else they are read from the Ingress.
+    entries: list[Entry] | None = None
 
 
 @dataclass(slots=True)
@@ -44,15 +46,23 @@ class Entry:
     path: PathOfOurs
     target: Target | None
     at: Path
+    conditions: dict[str, list[Any]] = field(default_factory=dict)
+
+    @property
+    def path_at(self) -> Path:
+        """Where its path is said."""
+        return (*self.at, "match" if self.reading.ingress.kind == "IngressRoute" else "path")
 
 
 def entries_of(context: Context, readings: list[Reading]) -> list[Entry]:
     """All entries in the order of the file; the oldest Ingress has a host and path, later ones are told."""
     regex_hosts = {host for each in readings for host in _hosts(each) if _is_regex(each)}
-    seen: dict[tuple[str, str, str, bool], Entry] = {}
+    seen: dict[tuple[object, ...], Entry] = {}
     for reading in readings:
-        for entry in _entries(context, reading, regex_hosts):
-            key = (entry.host, entry.path.kind, entry.path.text, reading.settings.canary is not None)
+        found = reading.entries if reading.entries is not None else _entries(context, reading, regex_hosts)
+        for entry in found:
+            asked = (entry.host, entry.path.kind, entry.path.text, repr(entry.conditions), reading.settings.scheme)
+            key = (*asked, reading.settings.canary is not None)
             if key in seen:
                 other = seen[key].reading.ingress
                 reading.ingress.dead(entry.at, f"{other.namespace}/{other.name} has this host and path already.")
@@ -103,7 +113,7 @@ def _entries(context: Context, reading: Reading, regex_hosts: set[str]) -> Itera
             target = target_of(ingress, (*path_at, "backend"))
             # Aliases are names of the first host.
             aliases = reading.settings.aliases if host == reading.hosts[0] else ()
-            for path in _spelled(reading, path_at, found) if found is not None else ():
+            for path in spelled(reading, path_at, found) if found is not None else ():
                 yield from (Entry(reading, each, path, target, path_at) for each in (host, *aliases))
 
 
@@ -111,7 +121,7 @@ def _is_protected(settings: Settings) -> bool:
     return bool(settings.blocked or settings.rules.keys() & PROTECTS)
 
 
-def _spelled(reading: Reading, at: Path, found: PathOfOurs) -> list[PathOfOurs]:
+def spelled(reading: Reading, at: Path, found: PathOfOurs) -> list[PathOfOurs]:
     """The path, and other spellings of one that is protected: those would go to paths that are open."""
     try:
         more = other_spellings(found) if _is_protected(reading.settings) else None

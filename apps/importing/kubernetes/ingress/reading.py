@@ -16,6 +16,7 @@ from apps.importing.kubernetes.ingress.settings import Annotations
 from apps.importing.kubernetes.ingress.tls import certificates_of
 from apps.importing.kubernetes.manifests.manifest import ANNOTATIONS, Manifest
 from apps.importing.kubernetes.objects.pools import Pools
+from apps.importing.kubernetes.traefik.routes import readings_of
 
 GROUPS = ("networking.k8s.io", "extensions")
 EVERY_PATH = PathOfOurs("prefix", "/", "/")
@@ -28,7 +29,7 @@ BY_NAME = "Connections are chosen by name alone, so paths do not count."
 
 
 def read_ingresses(context: Context, pools: Pools) -> None:
-    """Every Ingress of the file."""
+    """Every Ingress of the file, and IngressRoutes of Traefik beside those of its class."""
     classes: dict[tuple[str, str], list[Reading]] = {}
     for ingress in context.of_kind("Ingress"):
         if ingress.group not in GROUPS:
@@ -37,6 +38,8 @@ def read_ingresses(context: Context, pools: Pools) -> None:
         controller = controller_of(context, ingress)
         settings = settings_of(context, ingress, controller)
         classes.setdefault((class_of(ingress), controller), []).append(Reading(ingress, settings, controller))
+    for route in readings_of(context):
+        classes.setdefault(("traefik", "traefik"), []).append(route)
     for (name, _), readings in classes.items():
         called = context.names.name("LoadBalancer", name or "ingress")
         context.address_keys[called] = [name or "ingress"]

@@ -8,6 +8,7 @@ from apps.importing.kubernetes.ingress.entries import ANY, Reading
 from apps.importing.kubernetes.objects.secrets import certificate
 
 DEFAULT = "default"
+ORDERED = "Certificates are ordered and renewed here as well: automatic of a Certificate."
 
 
 def certificates_of(context: Context, readings: list[Reading]) -> tuple[list[str], set[str]]:
@@ -16,6 +17,10 @@ def certificates_of(context: Context, readings: list[Reading]) -> tuple[list[str
     encrypted: set[str] = set()
     for reading in readings:
         ingress = reading.ingress
+        if reading.entries is not None:
+            name = _of_route(context, reading, encrypted)
+            found |= {name: None} if name else {}
+            continue
         for at, entry in ingress.each("spec", "tls"):
             listed = [text.lower() for _, text in ingress.texts(*at, "hosts")]
             own = [*reading.hosts, *reading.settings.aliases]
@@ -34,6 +39,20 @@ def certificates_of(context: Context, readings: list[Reading]) -> tuple[list[str
                 found[name] = None
                 ingress.mapped((*at, "secretName"), f"Certificate {name}")
     return list(found), encrypted - {ANY}
+
+
+def _of_route(context: Context, reading: Reading, encrypted: set[str]) -> str:
+    """The certificate of an object that says it once for all of its hosts."""
+    route, at = reading.ingress, ("spec", "tls")
+    if reading.settings.scheme != "https":
+        return ""
+    encrypted.update(reading.hosts)
+    secret = route.at(*at, "secretName")
+    name = certificate(context, (route.namespace, str(secret))) if secret else _default(context)
+    route.mapped((*at, "secretName"), f"Certificate {name}")
+    if route.at(*at, "certResolver") is not None:
+        route.differs((*at, "certResolver"), ORDERED)
+    return name
 
 
 def _default(context: Context) -> str:

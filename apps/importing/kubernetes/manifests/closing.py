@@ -14,14 +14,15 @@ from apps.importing.kubernetes.ingress.annotations.unmapped import (
     OF_OTHERS,
     USUAL,
 )
+from apps.importing.kubernetes.manifests.known import TRAEFIK
 from apps.importing.kubernetes.manifests.manifest import ANNOTATIONS, Manifest
 from apps.importing.values.parsing import Path
 from apps.importing.verdicts import Verdict
 
-READ = frozenset({"Ingress", "Gateway", "HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute"})
+READ = frozenset({"Ingress", "IngressRoute", "Gateway", "HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute"})
 BESIDE = frozenset(
     {"Service", "EndpointSlice", "Endpoints", "Secret", "ConfigMap", "IngressClass", "GatewayClass", "ReferenceGrant",
-     "BackendTLSPolicy"}
+     "BackendTLSPolicy", "Middleware"}
 )  # fmt: skip
 # What a cluster runs by itself, whoever balances its traffic.
 OF_CLUSTER = frozenset(
@@ -31,6 +32,7 @@ OF_CLUSTER = frozenset(
      "Certificate", "Issuer", "ClusterIssuer", "ServiceMonitor", "PodMonitor", "PriorityClass", "LimitRange",
      "ReplicationController", "ResourceQuota", "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "List"}
 )  # fmt: skip
+OF_TRAEFIK = frozenset({"IngressRoute", "Middleware"})
 RUNS = "The cluster runs this by itself; no load balancer is made of it."
 NAMES = "It names the object."
 SERVICE = "How the cluster itself reaches the servers; pools have their addresses."
@@ -53,7 +55,7 @@ def _verdict(manifest: Manifest, path: Path) -> tuple[Verdict, str]:
         return Verdict.NODE_SETTING, RUNS
     if path[0] == "status":
         return Verdict.NODE_SETTING, "The cluster writes this."
-    if kind not in READ | BESIDE:
+    if kind not in READ | BESIDE or (kind in OF_TRAEFIK and manifest.group not in TRAEFIK):
         return Verdict.NOT_POSSIBLE, f"Objects of the kind {kind} are not read."
     if path[:2] == ANNOTATIONS and len(path) == 3:
         return _annotation(manifest, str(path[2]))
@@ -94,7 +96,7 @@ def _field(manifest: Manifest, path: Path) -> tuple[Verdict, str]:
         if path[:2] == ("spec", "ports") or path == ("kind",):
             return Verdict.DEAD, UNUSED
         return Verdict.NODE_SETTING, SERVICE
-    if kind in ("EndpointSlice", "Endpoints", "Secret", "ReferenceGrant", "BackendTLSPolicy"):
+    if kind in ("EndpointSlice", "Endpoints", "Secret", "ReferenceGrant", "BackendTLSPolicy", "Middleware"):
         unknown = kind in ("ReferenceGrant", "BackendTLSPolicy") and not manifest.is_known(path)
         return (Verdict.NOT_POSSIBLE, f"This field of a {kind} is not read.") if unknown else (Verdict.DEAD, UNUSED)
     if kind in ("IngressClass", "GatewayClass"):

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from apps.importing.values.parsing import Path
 
+# Groups of Traefik's own kinds, with the one of its version 2.
+TRAEFIK = ("traefik.io", "traefik.containo.us")
 _REFS = ("group", "kind", "name", "namespace", "port", "weight")
 _HEADERS = tuple(f"{part}.{field}" for part in ("set", "add") for field in ("name", "value"))
 _NEW_PATH = ("path.type", "path.replaceFullPath", "path.replacePrefixMatch")
@@ -49,6 +51,23 @@ KNOWN: Mapping[str, frozenset[str]] = {
          "spec.rules.http.paths.path", "spec.rules.http.paths.pathType",
          *(f"spec.rules.http.paths.backend.{each}" for each in _INGRESS_BACKEND),
          *(f"spec.{field}.{each}" for field in ("defaultBackend", "backend") for each in _INGRESS_BACKEND)}
+    ),
+    "IngressRoute": frozenset(
+        {"spec.entryPoints", "spec.tls.secretName", "spec.tls.certResolver",
+         *(f"spec.routes.{each}" for each in ("match", "kind", "priority")),
+         *(f"spec.routes.middlewares.{each}" for each in ("name", "namespace")),
+         *(f"spec.routes.services.{each}" for each in
+           ("name", "namespace", "port", "kind", "weight", "scheme", "passHostHeader", "sticky.cookie.*"))}
+    ),
+    "Middleware": frozenset(
+        {"spec.chain.middlewares.name", "spec.chain.middlewares.namespace", "spec.stripPrefix.prefixes",
+         "spec.stripPrefix.forceSlash", "spec.addPrefix.prefix", "spec.replacePath.path",
+         *(f"spec.redirectScheme.{each}" for each in ("scheme", "permanent", "port")),
+         *(f"spec.basicAuth.{each}" for each in ("secret", "realm", "removeHeader")),
+         "spec.ipAllowList.sourceRange", "spec.ipWhiteList.sourceRange",
+         *(f"spec.rateLimit.{each}" for each in ("average", "period", "burst")), "spec.inFlightReq.amount",
+         "spec.buffering.maxRequestBodyBytes", "spec.retry.attempts", "spec.headers.*",
+         "spec.headers.customRequestHeaders.*", "spec.headers.customResponseHeaders.*"}
     ),
     "Gateway": frozenset(
         {"spec.gatewayClassName", "spec.addresses.type", "spec.addresses.value", "spec.tls.frontend.perPort.port",

@@ -70,19 +70,19 @@ def authorities(context: Context, ref: Ref, kinds: tuple[str, ...] = ("Secret", 
     return ""
 
 
-def users(context: Context, ref: Ref, *, as_map: bool) -> dict[str, str] | None:
-    """Names and passwords of a file of htpasswd (`auth`), or of keys and hashes; None where the Secret is missing."""
+def users(context: Context, ref: Ref, *, as_map: bool, key: str = "auth") -> dict[str, str] | None:
+    """Names and passwords of a file of htpasswd (`key`), or of keys and hashes; None where the Secret is missing."""
     secret = context.find("Secret", ref)
     if secret is None:
         context.need(f"The Secret {'/'.join(ref)} with the names of its users; add it to the YAML.")
         return None
     keys = _keys(secret)
     if as_map:
-        pairs = [(key, value_of(secret, key)) for key in keys]
+        pairs = [(each, value_of(secret, each)) for each in keys]
     else:
-        lines = [line.partition(":") for line in value_of(secret, "auth").splitlines() if ":" in line]
+        lines = [line.partition(":") for line in value_of(secret, key).splitlines() if ":" in line]
         pairs = [(name.strip(), coded) for name, _, coded in lines]
-    _use(secret, tuple(keys if as_map else ("auth",)), "")
+    _use(secret, tuple(keys if as_map else (key,)), "")
     found = {}
     for name, coded in pairs:
         try:
