@@ -11,7 +11,7 @@ from apps.compiler.grammar import GrammarError
 from apps.importing.contract import Import
 from apps.importing.kubernetes.traefik.matching import Match, alternatives
 from apps.importing.verdicts import Verdict
-from tests.pure.test_importing_kubernetes import read, specs
+from tests.pure.test_importing_kubernetes import ingress, read, specs
 
 SERVICE = [{"name": "a", "port": 80}]
 
@@ -183,3 +183,24 @@ def test_objects_of_another_group_are_not_read() -> None:
     found = read({"apiVersion": "other.io/v1", "kind": "IngressRoute", "metadata": {"name": "r"}, "spec": spec})
     assert not found.documents
     assert {each.verdict for each in found.report if "spec" in each.text} == {Verdict.NOT_POSSIBLE}
+
+
+def with_middleware(spec: dict[str, Any] | None) -> Import:
+    """An Ingress of Traefik that names the Middleware default/m0."""
+    found = ingress()
+    found["spec"]["ingressClassName"] = "traefik"
+    found["metadata"]["annotations"] = {
+        "traefik.ingress.kubernetes.io/router.middlewares": "default-m0@kubernetescrd",
+        "traefik.ingress.kubernetes.io/router.entrypoints": "web",
+    }
+    made = {"apiVersion": "traefik.io/v1alpha1", "kind": "Middleware", "metadata": {"name": "m0"}, "spec": spec}
+    return read(found, *([made] if spec else []))
+
+
+def test_ingresses_name_middlewares_as_well() -> None:
+    limited = only(with_middleware({"inFlightReq": {"amount": 5}}))
+    assert (limited["rules"], "pools" in limited["action"]) == ({"client_limit": {"in_flight": 5}}, True)
+    to_https = only(with_middleware({"redirectScheme": {"scheme": "https"}}))
+    assert to_https["action"] == {"redirect": {"code": 302, "scheme": "https"}}
+    for closed in (None, {"forwardAuth": {"address": "http://auth/"}}, {"stripPrefix": {"prefixes": ["/a"]}}):
+        assert only(with_middleware(closed))["action"]["fixed_response"]["status"] == 503

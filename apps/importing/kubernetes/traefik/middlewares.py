@@ -50,6 +50,11 @@ class Steps:
     add: str = ""
     replace: str = ""
 
+    @property
+    def moves(self) -> bool:
+        """Whether servers get another path."""
+        return bool(self.strip or self.add or self.replace)
+
     def close(self, middleware: Manifest, at: Path, why: str) -> None:
         """Nobody is served without it."""
         self.settings.blocked = why
@@ -68,6 +73,13 @@ def steps_of(context: Context, route: Manifest, at: Path, settings: Settings) ->
             route.differs(path, f"{settings.blocked} Its routes answer 503 until you add its manifest.")
             context.need(f"The Middleware {'/'.join(ref)}; add it to the YAML.")
     return steps
+
+
+def take_named(steps: Steps, name: str) -> bool:
+    """Read the Middleware that Ingresses call so, by namespace and name with a hyphen; whether it is in the file."""
+    found = (each for each in steps.context.of_kind("Middleware") if f"{each.namespace}-{each.name}" == name)
+    middleware = next(found, None)
+    return middleware is not None and _take(steps, (middleware.namespace, middleware.name), chained=False)
 
 
 def _take(steps: Steps, ref: Ref, *, chained: bool) -> bool:

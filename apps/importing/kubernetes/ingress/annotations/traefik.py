@@ -1,8 +1,9 @@
-"""Annotations of Traefik: entry points; what its middlewares do is not in the Ingress."""
+"""Annotations of Traefik: entry points, and the middlewares that its Ingresses name."""
 
 from __future__ import annotations
 
 from apps.importing.kubernetes.ingress.settings import Annotations, Group, Settings
+from apps.importing.kubernetes.traefik.middlewares import Steps, take_named
 
 ENTRY_POINTS = {"web": "http", "websecure": "https"}
 
@@ -21,9 +22,18 @@ def entry_points(settings: Settings, said: Annotations) -> None:
 
 
 def middlewares(settings: Settings, said: Annotations) -> None:
-    """What stands in middlewares may protect the paths, so they stay closed."""
-    if said.text("router.middlewares") is not None:
-        said.block(settings, "router.middlewares", "Middlewares are not read; they may ask for a password.")
+    """`shop-strip@kubernetescrd` is the Middleware strip of shop; one that is missing may ask for a password."""
+    text = said.text("router.middlewares")
+    if text is None:
+        return
+    steps = Steps(said.context, settings)
+    for name in filter(None, (each.strip() for each in text.split(","))):
+        if not take_named(steps, name.removesuffix("@kubernetescrd")):
+            said.wait(settings, "router.middlewares", f"The Middleware {name} is not in the file.")
+            said.context.need(f"The Middleware {name}; add it to the YAML.")
+    if steps.moves:
+        said.block(settings, "router.middlewares", "Paths that Middlewares change are read of IngressRoutes alone.")
+    said.mapped("router.middlewares")
 
 
 TRAEFIK_GROUPS: tuple[Group, ...] = (entry_points, middlewares)

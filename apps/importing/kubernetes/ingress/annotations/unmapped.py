@@ -54,7 +54,7 @@ IMPOSSIBLE: Mapping[str, str] = {
     HAPROXY + "backend-config-snippet": "Snippets of HAProxy are not read.",
     HAPROXY + "frontend-config-snippet": "Snippets of HAProxy are not read.",
     HAPROXY + "route-acl": "Conditions written for HAProxy are not read here; write them as conditions of routes.",
-    TRAEFIK + "router.middlewares": "Middlewares are not read; write what they do in rules of these routes.",
+    TRAEFIK + "router.middlewares": "Middlewares are read of Ingresses of Traefik alone.",
     ALB + "listen-ports": "There is port 80, and 443 where the Ingress has tls; add other listeners.",
     ALB + "certificate-arn": "Name a certificate in tls of the Ingress, or add it to the listener.",
     ALB + "ssl-redirect": "Where the Ingress has tls, http is redirected; else write a redirect as a route.",
