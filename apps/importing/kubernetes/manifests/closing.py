@@ -30,6 +30,7 @@ OF_CLUSTER = frozenset(
      "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "HorizontalPodAutoscaler", "PodDisruptionBudget",
      "PersistentVolume", "PersistentVolumeClaim", "StorageClass", "NetworkPolicy", "CustomResourceDefinition",
      "Certificate", "Issuer", "ClusterIssuer", "ServiceMonitor", "PodMonitor", "PriorityClass", "LimitRange",
+     "PrometheusRule", "VerticalPodAutoscaler", "ExternalSecret", "SealedSecret",
      "ReplicationController", "ResourceQuota", "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "List"}
 )  # fmt: skip
 OF_TRAEFIK = frozenset({"IngressRoute", "Middleware"})

@@ -114,6 +114,7 @@ OF_OTHERS: tuple[tuple[str, str], ...] = (
     ("acme.cert-manager.io/", "Certificates are ordered and renewed here as well: automatic of a Certificate."),
     ("kubernetes.io/tls-acme", "Certificates are ordered and renewed here as well: automatic of a Certificate."),
     ("external-dns.alpha.kubernetes.io/", "Names are records of zones here."),
+    ("cloud.google.com/neg", "The cluster's own."),
     ("prometheus.io/", "Spillway has metrics of its own."),
 )
 # Annotations of controllers that are not read, by how they begin.
