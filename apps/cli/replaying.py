@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import secrets
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from apps.importing.haproxy.reading import read_haproxy
 from apps.importing.nginx.reading import read_nginx
 from apps.importing.npm.reading import nginx_of, read_npm
 from apps.importing.options import ImportOptions
+from apps.importing.replay.access_logs import Logged
 from apps.importing.replay.contract import NotReplayable, Old, Replay
 from apps.importing.replay.old_caddy import OldCaddy
 from apps.importing.replay.old_haproxy import OldHaproxy
@@ -38,9 +39,17 @@ VALID = dt.timedelta(days=2)
 
 
 def replayed(
-    actor: Actor, text: str, files: Mapping[str, str], options: ImportOptions, form: str = "haproxy"
+    actor: Actor,
+    text: str,
+    files: Mapping[str, str],
+    options: ImportOptions,
+    form: str = "haproxy",
+    log: Sequence[Logged] = (),
 ) -> Replay:
-    """The old file and what becomes of it, side by side; nothing stays stored. Raises NotReplayable, SpillwayError."""
+    """The old file and what becomes of it, side by side; nothing stays stored. Raises NotReplayable, SpillwayError.
+
+    `log` are requests of an access log, which are asked beside those that the file gives.
+    """
     name = f"replay-{secrets.token_hex(4)}"
     options = replace(options, fleets=(name,), region=name, local_development=True, certificates={})
     if form not in SIDES:
@@ -68,7 +77,7 @@ def replayed(
         pem = Path(folder) / "certificate.pem"
         pem.touch(mode=0o600)
         pem.write_text(chain + key)
-        return replay(old_side(text, files, options, found), found, compiled, Path(folder), (name, pem))
+        return replay(old_side(text, files, options, found), found, compiled, Path(folder), (name, pem), log)
 
 
 def _old_npm(dump: str, files: Mapping[str, str], options: ImportOptions, found: Import) -> OldNginx:

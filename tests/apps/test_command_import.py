@@ -124,3 +124,20 @@ def test_what_came_in_can_leave_as_a_plain_file(tutorial_env: Actor, old: Path, 
         call_command("export", "moved-in", "--to", str(to), stdout=out)
     with pytest.raises(CommandError, match="Name the fleet of nothing"):
         call_command("export", "nothing", "--to", str(tmp_path / "none"), stdout=out)
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--access-log", "empty.log"), "belongs to --replay"),
+        (("--replay", "--access-log", "empty.log"), "no request that is understood"),
+        (("--replay", "--access-log", "nowhere.log"), "No such file"),
+    ],
+)
+def test_an_access_log_without_requests_is_said(
+    tutorial_env: Actor, tmp_path: Path, words: tuple[str, ...], why: str
+) -> None:
+    (tmp_path / "haproxy.cfg").write_text("frontend fe\n bind :80\n")
+    (tmp_path / "empty.log").write_text("nothing\n")
+    with pytest.raises(CommandError, match=why):
+        call_command("import", str(tmp_path / "haproxy.cfg"), *words[:-1], str(tmp_path / words[-1]))

@@ -97,20 +97,30 @@ def replayed_here(operator: Actor, text: str) -> Replay:
     return replayed(operator, text, BESIDE, ImportOptions(passwords=passwords))
 
 
-def said(path: Path) -> str:
+def said(path: Path, *words: str) -> str:
     out = io.StringIO()
-    call_command("import", str(path), "--fleet", "us-central1", "--replay", stdout=out)
+    call_command("import", str(path), "--fleet", "us-central1", "--replay", *words, stdout=out)
     return out.getvalue()
+
+
+def asked(text: str) -> int:
+    """How many were asked, all of which were answered equally."""
+    found = re.search(r"Replay: (\d+) of (\d+) requests and connections are answered equally", text)
+    assert found
+    assert found[1] == found[2]
+    return int(found[1])
 
 
 @pytest.mark.slow(reason="two HAProxy answer 150 requests")
 def test_a_small_file_is_answered_equally(tutorial_env: Actor, tmp_path: Path) -> None:
     path = tmp_path / "haproxy.cfg"
     path.write_text(FAST)
-    found = re.search(r"Replay: (\d+) of (\d+) requests and connections are answered equally", said(path))
-    assert found
-    assert found[1] == found[2]
-    assert int(found[1]) > 50
+    log = tmp_path / "access.log"
+    log.write_text(
+        '192.0.2.7 - - [1] "GET /of/the?log HTTP/1.1" 200 5\nwww.example.com "PUT /of/the/log HTTP/1.1" 204 0\n'
+    )
+    without, more = asked(said(path)), asked(said(path, "--access-log", str(log)))
+    assert 50 < without < more
     assert not Fleet.objects.filter(name__startswith="replay-").exists()
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, islice
 from typing import Any
 
 from apps.compiler.matching import patterns
 from apps.compiler.matching.hosts import example_of
+from apps.importing.replay.access_logs import MOST as MOST_LOGGED
+from apps.importing.replay.access_logs import Logged, hosts_of
 from apps.importing.replay.contract import Request
 
 MOST = 600
@@ -18,14 +20,20 @@ _HOST = re.compile(r"(?:[a-z0-9-]+\.)+[a-z]{2,}")
 _END = re.compile(r"\.[a-z0-9]{2,5}")
 
 
-def requests(words: list[str], ports: Mapping[int, str], routes: list[dict[str, Any]]) -> Iterator[Request]:
+def requests(
+    words: list[str], ports: Mapping[int, str], routes: list[dict[str, Any]], log: Sequence[Logged] = ()
+) -> Iterator[Request]:
     """At most MOST for each port; `ports` lead to the load balancer, `routes` are the specifications of ours.
 
-    `words` are those of the old configuration that may be hosts or paths.
+    `words` are those of the old configuration that may be hosts or paths. Of an access log as many come on top as it
+    has, each at every port.
     """
     for port, load_balancer in ports.items():
         own = [spec for spec in routes if spec["load_balancer"] == load_balancer]
-        yield from islice(_of_port(port, _hosts(words, own), _paths(words, own), own), MOST)
+        hosts = _hosts(words, own)
+        yield from islice(_of_port(port, hosts, _paths(words, own), own), MOST)
+        of_log = (Request(port, host, each.path, each.method) for each in log for host in hosts_of(each, hosts))
+        yield from islice(of_log, MOST_LOGGED)
 
 
 def _of_port(port: int, hosts: list[str], paths: list[str], routes: list[dict[str, Any]]) -> Iterator[Request]:

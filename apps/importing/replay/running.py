@@ -8,7 +8,7 @@ import re
 import socket
 import ssl
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +17,7 @@ from urllib.parse import urljoin
 
 from apps.compiler.bundle import Bundle
 from apps.importing.contract import Import
+from apps.importing.replay.access_logs import Logged
 from apps.importing.replay.asking import requests
 from apps.importing.replay.connecting import CLIENT, connect, openings
 from apps.importing.replay.contract import Answer, Asked, Difference, NotReplayable, Old, Opening, Replay, Request
@@ -108,8 +109,18 @@ def _without_empty_rules(documents: list[dict[str, Any]]) -> list[dict[str, Any]
     return [each for each in documents if each["kind"] != "Policy" or each["name"] not in empty]
 
 
-def replay(old: Old, found: Import, compiled: Compile, folder: Path, certificate: tuple[str, Path]) -> Replay:
-    """Run both and compare. `certificate` is one of ours by name, with its file. Raises NotReplayable."""
+def replay(
+    old: Old,
+    found: Import,
+    compiled: Compile,
+    folder: Path,
+    certificate: tuple[str, Path],
+    log: Sequence[Logged] = (),
+) -> Replay:
+    """Run both and compare. `certificate` is one of ours by name, with its file. Raises NotReplayable.
+
+    `log` are requests of an access log, which are asked as well.
+    """
     spare = _spare_ports()
     with stub_servers(sorted(set(old.pools.values()))) as stubs:
         old.write(stubs, folder, spare, certificate[1])
@@ -117,7 +128,7 @@ def replay(old: Old, found: Import, compiled: Compile, folder: Path, certificate
         listeners = {port: each for port, each in _listeners(found).items() if port in old.ports}
         new, now_at = _lay_out(bundle, names, old.pools, stubs, folder / "new", spare)
         with old.running(folder), run_haproxy(new, folder / "new"):
-            asked = _asked(found, old, listeners)
+            asked = _asked(found, old, listeners, log)
             different = []
             for request in asked:
                 encrypted = old.encrypted[request.port]
@@ -128,13 +139,13 @@ def replay(old: Old, found: Import, compiled: Compile, folder: Path, certificate
     return Replay(len(asked), tuple(different))
 
 
-def _asked(found: Import, old: Old, listeners: Mapping[int, _Listener]) -> list[Asked]:
+def _asked(found: Import, old: Old, listeners: Mapping[int, _Listener], log: Sequence[Logged]) -> list[Asked]:
     """Requests to ports of http, and connections to those of tcp."""
     routes = [each["spec"] for each in found.documents if each["kind"] == "Route"]
     words = old.words()
     of_http = {port: front for port, (front, spec) in listeners.items() if spec["protocol"] != "tcp"}
     of_tcp = {port: spec for port, (_, spec) in listeners.items() if spec["protocol"] == "tcp"}
-    return [*requests(words, of_http, routes), *openings(words, of_tcp, old.encrypted)]
+    return [*requests(words, of_http, routes, log), *openings(words, of_tcp, old.encrypted)]
 
 
 def _as_meant(answer: Answer, ports: Mapping[int, int]) -> Answer:

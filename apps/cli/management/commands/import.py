@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from apps.importing.formats import (
 )
 from apps.importing.npm.database import MAGIC, dump_of
 from apps.importing.options import ImportOptions
+from apps.importing.replay.access_logs import Logged, logged
 from apps.importing.replay.contract import NotReplayable
 from apps.importing.telling import as_data, report
 
@@ -81,6 +82,11 @@ class Command(BaseCommand):
             action="store_true",
             help="run the old configuration and the result side by side with stub servers, and compare",
         )
+        parser.add_argument(
+            "--access-log",
+            metavar="FILE",
+            help="with --replay: ask the requests of this log of nginx, Apache, Caddy or HAProxy as well",
+        )
         parser.add_argument("--apply", action="store_true", help="store the result as one change")
         parser.add_argument("--reason", default="")
 
@@ -90,6 +96,7 @@ class Command(BaseCommand):
         text, files, form = _given(options)
         if options["replay"] and form.name == "kubernetes":
             raise CommandError("Manifests cannot be replayed: that would need their cluster.")
+        log = _logged(options)
         found = form.read(text, files, _options(options))
         if options["json"]:
             self.stdout.write(json.dumps(as_data(found, form.everywhere), indent=2))
@@ -97,7 +104,7 @@ class Command(BaseCommand):
         for line in report(found, form.everywhere, every_line=options["every_line"]):
             self.stdout.write(line)
         if options["replay"]:
-            self._replay(form, text, files, _options(options))
+            self._replay(form, text, files, _options(options), log)
         if found.needs and options["apply"]:
             raise CommandError("Nothing was stored: answer the questions above first.")
         if not found.documents:
@@ -105,11 +112,13 @@ class Command(BaseCommand):
         if not found.needs:
             self._store(found, apply=options["apply"], reason=options["reason"] or f"Import of {path.name}")
 
-    def _replay(self, form: Format, text: str, files: Mapping[str, str], options: ImportOptions) -> None:
+    def _replay(
+        self, form: Format, text: str, files: Mapping[str, str], options: ImportOptions, log: Sequence[Logged]
+    ) -> None:
         """Raises CommandError for a request that is answered otherwise than the report says."""
         try:
             keys.must_fit()
-            result = replayed(platform_actor(), text, files, options, form.name)
+            result = replayed(platform_actor(), text, files, options, form.name, log)
         except NotReplayable as error:
             raise CommandError(f"This file cannot be replayed. {error}") from error
         except SpillwayError as error:
@@ -148,6 +157,22 @@ def _given(options: Mapping[str, Any]) -> tuple[str, dict[str, str], Format]:
         return _several(paths, options)
     except (OSError, TooMuch) as error:
         raise CommandError(f"{error}") from error
+
+
+def _logged(options: Mapping[str, Any]) -> list[Logged]:
+    """The requests of the access log, if one is named. Raises CommandError for a file without any."""
+    if not options["access_log"]:
+        return []
+    if not options["replay"]:
+        raise CommandError("--access-log belongs to --replay: its requests are asked there.")
+    try:
+        with Path(options["access_log"]).open(errors="replace") as lines:
+            found = logged(lines)
+    except OSError as error:
+        raise CommandError(f"{error}") from error
+    if not found:
+        raise CommandError(f'{options["access_log"]} has no request that is understood, such as "GET / HTTP/1.1".')
+    return found
 
 
 def _text(path: Path) -> str:
