@@ -176,7 +176,7 @@ def test_users_without_keep_alive_go_on_though_all_connections_are_theirs() -> N
 
 def test_what_the_server_closed_while_it_was_idle_is_asked_again_on_a_new_connection() -> None:
     with load_server(closes_after=5) as seen:
-        seconds = run(plan_of(seen, users=1, duration_s=0.2), quiet_at_last=True)
+        seconds = run(plan_of(seen, users=1, duration_s=1), quiet_at_last=True)
         assert outcomes(seconds) == {200: total(seconds, "sent")}
         assert seen.connections >= total(seconds, "sent") // 5 > 1
 

@@ -15,6 +15,7 @@ from apps.importing.npm.reading import read_npm
 from apps.importing.options import ImportOptions
 from apps.importing.verdicts import Verdict
 
+MYSQL = (Path(__file__).resolve().parents[1] / "import" / "npm" / "house.mysql.sql").read_text()
 DUMP = (Path(__file__).resolve().parents[1] / "import" / "npm" / "house.sql").read_text()
 HOST = (
     "CREATE TABLE proxy_host (id integer, domain_names json, forward_host text, forward_port integer, advanced_config "
@@ -44,6 +45,37 @@ def test_a_dump_is_recognised_though_its_rows_hold_lines_of_nginx() -> None:
     form = recognised("backup.txt", DUMP)
     assert form is not None
     assert form.name == "nginx-proxy-manager"
+
+
+def test_what_mysqldump_prints_says_the_same_as_the_sqlite_file() -> None:
+    """MariaDB 10.11 printed it, of the same rows."""
+    assert recognised("npm.sql", MYSQL) is recognised("backup.txt", DUMP)
+    one, other = read(DUMP), read(MYSQL)
+    assert (one.documents, one.report) == (other.documents, other.report)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (r"""'it\'s \"so\"\n\\'""", 'it\'s "so"\n\\'),
+        ("""'a;b -- c ''d'''""", "a;b -- c 'd'"),
+        ("_binary 'x),(y'", "x),(y"),
+        ("NULL", None),
+    ],
+)
+def test_texts_of_mysql_are_read_as_it_writes_them(value: str, text: str | None) -> None:
+    dump = "-- MySQL dump 10.13\nCREATE TABLE `proxy_host` (\n  `id` int,\n  `advanced_config` text\n);\n"
+    rows = "INSERT INTO `proxy_host` (`id`, `advanced_config`) VALUES"
+    database = Database(f"{dump}{rows} (1,{value}),(2,'');\n")
+    assert [row["advanced_config"] for row in database.rows("proxy_host")] == [text, ""]
+
+
+def test_a_dump_of_mysql_runs_nothing() -> None:
+    dump = "-- MySQL dump 10.13\nCREATE TABLE `proxy_host` (\n  `id` int\n);\n"
+    for value in ("load_extension('x')", "(SELECT 1)", "readfile('/etc/passwd')"):
+        with pytest.raises(NoDatabase):
+            Database(dump + "INSERT INTO `proxy_host` VALUES" + f" ({value});\n")
+    assert not Database(f"{dump}ATTACH DATABASE 'x' AS y;\nDROP TABLE `proxy_host`;\n").rows("proxy_host")
 
 
 def test_hosts_become_routes_to_pools_and_redirects() -> None:
@@ -116,7 +148,7 @@ def test_files_of_hosts_that_are_gone_do_not_come_back() -> None:
     ],
 )
 def test_a_dump_makes_and_fills_tables_and_does_nothing_else(statement: str) -> None:
-    with pytest.raises(NoDatabase, match="no dump of an SQLite database"):
+    with pytest.raises(NoDatabase, match="no dump of an SQLite or MySQL database"):
         Database(HOST + statement)
 
 

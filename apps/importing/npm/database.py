@@ -1,4 +1,4 @@
-"""The tables of Nginx Proxy Manager, from its SQLite file or from what `sqlite3 database.sqlite .dump` prints."""
+"""The tables of Nginx Proxy Manager: from its SQLite file, or from what `.dump` of sqlite3 or mysqldump print."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+
+from apps.importing.npm.mysql import as_sqlite, is_dump_of_mysql
 
 MAGIC = b"SQLite format 3\0"
 Row = dict[str, Any]
@@ -54,11 +56,11 @@ class Database:
             connection.set_authorizer(_allowed)
             connection.create_function("unistr", 1, _unescaped, deterministic=True)
             try:
-                connection.executescript(dump)
+                connection.executescript(as_sqlite(dump) if is_dump_of_mysql(dump) else dump)
                 connection.set_authorizer(None)
                 self._tables = {name: _rows(connection, name) for name in _names(connection)}
             except sqlite3.Error as error:
-                raise NoDatabase(f"This is no dump of an SQLite database: {error}.") from error
+                raise NoDatabase(f"This is no dump of an SQLite or MySQL database: {error}.") from error
         if "proxy_host" not in self._tables:
             raise NoDatabase("The database has no table proxy_host; is it the one of Nginx Proxy Manager?")
         for name, columns in NEEDED.items():
