@@ -95,6 +95,39 @@ def test_a_console_that_was_away_ends_no_lease(acme: Actor, pool: Pool) -> None:
     assert len(found()) == 2
 
 
+def pass_seconds(seconds: int) -> None:
+    """Time passes, in which the source was asked until two seconds ago."""
+    for row in Heartbeat.objects.all():
+        Heartbeat.objects.filter(pk=row.pk).update(until=row.until - timedelta(seconds=seconds))
+    ServerSource.objects.update(tried_at=now() - timedelta(seconds=2))
+
+
+def lease_by_lease(pool: Pool, actor: Actor) -> int:
+    """How many of eight servers are left half a minute after they beat last, no two of them at once."""
+    for number in range(1, 9):
+        beat(actor, pool, number)
+    assert len(found()) == 8
+    for number in range(1, 9):
+        Heartbeat.objects.filter(name=f"web-{number}").update(until=now() + timedelta(seconds=3 * number))
+    for _ in range(10):
+        pass_seconds(3)
+        left = len(found())
+    return left
+
+
+def test_servers_of_a_suspended_account_cannot_beat_and_go_on_serving(acme: Actor, operator: Actor, pool: Pool) -> None:
+    spec = {"title": "Acme", "suspended": True}
+    save_object(actor=operator, kind="Account", name="acme", spec=spec)
+    assert lease_by_lease(pool, acme) == 8
+    save_object(actor=operator, kind="Account", name="acme", spec=spec | {"suspended": False})
+    pass_seconds(3)  # since the suspension ended they have a lease to beat again
+    assert len(found()) == 8
+
+
+def test_without_a_suspension_they_would_have_gone_one_by_one(acme: Actor, pool: Pool) -> None:
+    assert lease_by_lease(pool, acme) < 3
+
+
 def test_without_that_the_leases_would_have_ended(acme: Actor, pool: Pool) -> None:
     for number in (1, 2, 3):
         beat(acme, pool, number)

@@ -2,7 +2,8 @@
 
 A heartbeat only renews a row. The source of the backend lists those whose lease has not ended, every two seconds like
 any other source, so that all that holds for sources holds here: nothing empties a backend, and what may not be called
-is left out. While nobody looked, leases do not end: servers are not to blame for a console that was away.
+is left out. While nobody looked, leases do not end: servers are not to blame for a console that was away. Nor do they
+end while the account is suspended: its servers are refused then, and its traffic goes on.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def living(row: ServerSource, source: Source) -> list[FoundServer]:
     """The servers of the backend whose leases have not ended; those that ended long ago are forgotten."""
     moment, rows = now(), Heartbeat.objects.filter(backend=row.backend_id)
     lease = timedelta(seconds=source.lease_s)
-    if row.tried_at is None or moment - row.tried_at > ABSENT:
+    if row.tried_at is None or moment - row.tried_at > ABSENT or row.backend.account.suspended:
         rows.filter(until__lt=moment + lease, until__gte=_seen(row, moment)).update(until=moment + lease)
     rows.filter(until__lt=moment - 10 * lease).delete()
     return [
