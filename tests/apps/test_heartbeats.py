@@ -167,6 +167,27 @@ def test_a_place_is_taken_once_never_ours_and_there_are_only_so_many(
     beat(acme, pool, 1, weight=7)  # who is there may still move
 
 
+def test_an_address_passes_to_another_name_once_the_lease_of_the_former_is_over(
+    acme: Actor, pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in (1, 2, 3):
+        beat(acme, pool, number)
+    found()
+    over(1)
+    ServerSource.objects.update(tried_at=now() - timedelta(seconds=2))  # nobody has looked since
+    with pytest.raises(Conflict, match="web-1 has registered this address"):
+        beat(acme, pool, 4, address="192.0.2.1")
+    found()
+    beat(acme, pool, 4, address="192.0.2.1")
+    assert found() == ["web-2 192.0.2.2 100", "web-3 192.0.2.3 100", "web-4 192.0.2.1 100"]
+    over(2)
+    found()
+    monkeypatch.setattr(heartbeats, "MOST", 3)
+    beat(acme, pool, 5)  # in the place of the one whose lease is over
+    with pytest.raises(Conflict, match="no more are taken"):
+        beat(acme, pool, 6)
+
+
 def test_a_pool_with_another_source_forgets_who_registered(acme: Actor, pool: Pool) -> None:
     beat(acme, pool, 1)
     save_object(

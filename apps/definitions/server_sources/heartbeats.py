@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from typing import Annotated
 
 from django.db import transaction
+from django.db.models import F, Q
 
 from apps.accounts.actors import Actor
 from apps.core.clock import now
@@ -104,11 +105,15 @@ def _backend(actor: Actor, pool_id: int, region: str) -> Iterator[tuple[Backend,
 
 
 def _refuse(actor: Actor, backend: Backend, name: str, wanted: HeartbeatSpec) -> None:
-    """What a new place may not be."""
+    """What a new place may not be. Who is not listed any more keeps nobody out: its address passes to who is there."""
     for _, error in refused_addresses(ChangeSet(actor), backend.region, [wanted.address]):
         raise Invalid([FieldError("/address", error.code, error.message)])
     others = Heartbeat.objects.filter(backend=backend).exclude(name=name)
-    if there := others.filter(address=wanted.address, port=wanted.port).first():
-        raise Conflict(f"{there.name} has registered this address and port.")
-    if others.count() >= MOST:
+    there = others.filter(address=wanted.address, port=wanted.port)
+    # Its lease had ended when the source was asked last; what ended while nobody looked goes on.
+    ended = Q(until__lt=F("backend__source__tried_at"))
+    there.filter(ended).delete()
+    if taken := there.first():
+        raise Conflict(f"{taken.name} has registered this address and port.")
+    if others.count() - others.filter(ended).count() >= MOST:
         raise Conflict(f"{MOST} servers have registered here; no more are taken.")
