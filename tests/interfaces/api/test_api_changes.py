@@ -13,7 +13,7 @@ from apps.accounts.tokens import create_token
 from apps.api.v1.rollouts import changes
 from apps.audit.models import Entry
 from apps.definitions.models import Route, Server
-from apps.definitions.services import save_object
+from apps.definitions.services import delete_object, save_object
 from apps.definitions.writing.actions import reverting
 from apps.rollouts import selectors
 from tests.apps.pushed import Env, put_env
@@ -170,3 +170,13 @@ def test_a_part_of_an_object_is_shown_and_is_set_back_by_its_own_call(env: Env) 
         "undo that with the same kind of call"
         in assert_problem(house("POST", f"changes/{change}/revert"), 409)["detail"]
     )
+
+
+def test_an_object_that_was_deleted_and_made_anew_is_not_the_one_that_the_change_made(pipeline: Pipeline) -> None:
+    change = pipeline("PUT", "apply", document("/one")).json()["change"]
+    acme = actor_of("acme", Account.Kind.CUSTOMER)
+    delete_object(actor=acme, kind="Route", name="one")
+    save_object(actor=acme, kind="Route", name="one", spec=answer("/one", "another one"))
+    said = assert_problem(pipeline("POST", f"changes/{change}/revert"), 409)["detail"]
+    assert said == "Route acme/one has changed since. Nothing was reverted; change it manually."
+    assert routes() == {"/one"}

@@ -87,11 +87,14 @@ def _in_order(steps: list[Step]) -> list[Step]:
 
 
 def _take_back(changes: ChangeSet, step: Step, at: int) -> Change | None:
-    """Save what was there before, or delete what was not; in the version that the change made, and in no other."""
+    """Save what was there before, or delete what was not; in the version that the change made, and in no other.
+
+    An object that was deleted and made anew counts its versions from one again: its row tells the two apart.
+    """
     owner = KINDS[step.kind].owner(changes, step.account)
     row = existing(changes, step.kind, owner, step.name)
-    gone = step.last.action == "delete"
-    if (row is None) != gone or (row is not None and row.version != step.last.version):
+    made = None if step.last.action == "delete" else (step.last.object_id, step.last.version)
+    if (None if row is None else (row.pk, row.version)) != made:
         raise Conflict(f"{step.label} has changed since. Nothing was reverted; change it manually.")
     if row is not None and set(step.last.after or ()) != set(describe(row)):
         raise Conflict(f"{step.label} was changed in part; undo that with the same kind of call.")
