@@ -149,6 +149,7 @@ class Hostname(models.Model):
 
     `verification` says how the account showed that the name is its own, blank until it did; routes of an unverified
     name are kept but not served. `explicit` tells a claim that was made by itself from one that came with a route.
+    `waits_since` is when it was verified no more; one that never was waits since it was made.
     A released claim is kept until its cooldown is over (hostnames/claims.py), then anybody may have the name.
     """
 
@@ -164,6 +165,7 @@ class Hostname(models.Model):
     challenge = models.CharField(max_length=64, default=_challenge)
     verification = models.CharField(max_length=8, choices=Verification.choices, blank=True, default="")
     verified_at = models.DateTimeField(null=True)
+    waits_since = models.DateTimeField(null=True)
     checked_at = models.DateTimeField(null=True)
     last_check_message = models.CharField(max_length=400, blank=True, default="")
     explicit = models.BooleanField(default=False)

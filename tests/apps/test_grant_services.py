@@ -24,6 +24,7 @@ from apps.definitions.reading.describing import describe, document
 from apps.definitions.reading.documents import read_spec
 from apps.definitions.services import apply_document, delete_object, save_object, set_limit, set_server
 from apps.definitions.sharing import seen_pools
+from apps.definitions.writing.kinds import hostnames
 from apps.fleet.models import Fleet
 from apps.observe.selectors import pool_numbers, server_rows
 from apps.overflow.selectors import flow_of
@@ -185,6 +186,22 @@ def test_a_grant_that_verifies_the_name_of_a_route_stays_until_the_route_is_gone
     delete_object(actor=tutorial_env, kind="Grant", name="twin")
     claim = Hostname.objects.filter(name="granted.example").first()
     assert claim is None or claim.verification == ""
+
+
+def test_a_name_that_a_grant_verified_waits_again_as_long_as_a_new_one_once_the_grant_is_gone(
+    tutorial_env: Actor, acme: Actor
+) -> None:
+    grant(tutorial_env, hostname="*.granted.example")
+    claim = hostnames.claim(actor=acme, name="a.granted.example")
+    Hostname.objects.filter(pk=claim.pk).update(created_at=now() - timedelta(days=30))
+    delete_object(actor=tutorial_env, kind="Grant", name="for-acme")
+    hostnames.sweep(now())
+    assert Hostname.objects.get(pk=claim.pk).verification == ""
+    assert claim.pk in hostnames.due(now())
+    hostnames.sweep(now() + timedelta(days=13))
+    assert Hostname.objects.filter(pk=claim.pk).exists()
+    hostnames.sweep(now() + timedelta(days=15))
+    assert not Hostname.objects.filter(pk=claim.pk).exists()
 
 
 def test_an_ended_grant_verifies_nothing_new_and_its_routes_go_on(tutorial_env: Actor, acme: Actor) -> None:

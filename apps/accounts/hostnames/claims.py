@@ -183,6 +183,14 @@ def verify_hostname(claim: Hostname, verification: str) -> list[Hostname]:
     return found
 
 
+def wait_again(claim: Hostname) -> None:
+    """The claim is verified no more: it waits, and has as long for that as one that is made now."""
+    claim.verification, claim.verified_at, claim.waits_since = Hostname.Verification.NONE, None, now()
+    claim.checked_at, claim.last_check_message = None, ""
+    claim.version += 1
+    claim.save()
+
+
 def _note(claim: Hostname, verification: str) -> None:
     claim.verification, claim.verified_at = verification, now()
     claim.version += 1

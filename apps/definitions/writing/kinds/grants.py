@@ -111,8 +111,7 @@ def _reject_loss(changes: ChangeSet, account: Account, hostname: str, loss: Take
         lost = _only_granted(account, hostname)
         reject_users(Route.objects.filter(hostname__in=lost), f"it verifies {hostname}")
         for row in Hostname.objects.filter(pk__in=lost):
-            row.verification, row.verified_at, row.version = Hostname.Verification.NONE, None, row.version + 1
-            row.save(update_fields=("verification", "verified_at", "version"))
+            claims.wait_again(row)
             record_claim(changes, row, "lose_verification")
 
 

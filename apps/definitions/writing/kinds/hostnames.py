@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.db.models import Q
+from django.db.models.functions import Coalesce
 
 from apps.accounts.actors import Actor, platform_actor
 from apps.accounts.hostnames import claims, verification
@@ -34,6 +35,7 @@ CHECK_TASK = "apps.definitions.tasks.check_hostname"
 # A claim is looked at again after half of its age, at least and at most after these; a verified one once a day.
 SOONEST, LATEST, DAILY = timedelta(minutes=1), timedelta(hours=6), timedelta(days=1)
 PATIENCE = timedelta(days=14)
+SINCE = Coalesce("waits_since", "created_at")
 BETWEEN_ORDERS = timedelta(seconds=5)
 SEATS: Seats[int] = Seats()
 _looked_at: set[int] = set()  # by this process; two processes that look at one claim do no harm
@@ -196,23 +198,25 @@ def due(moment: datetime) -> list[int]:
 def _due(moment: datetime, but_of: Owners = frozenset()) -> list[Hostname]:
     rows = Hostname.objects.filter(released_at=None).exclude(account__in=but_of)
     asked = Q(checked_at=None) | Q(checked_at__lte=moment - SOONEST)
-    waiting = rows.filter(asked, verification="", created_at__gt=moment - PATIENCE).order_by("checked_at", "id")
+    waiting = rows.alias(since=SINCE).filter(asked, verification="", since__gt=moment - PATIENCE)
     verified = rows.filter(Q(checked_at=None) | Q(checked_at__lte=moment - DAILY), verification__in=VERIFIED_BY_LOOKING)
-    found = [row for row in waiting[:2000] if _is_due(row, moment)]
+    found = [row for row in waiting.order_by("checked_at", "id")[:2000] if _is_due(row, moment)]
     return [*found, *verified.order_by("checked_at", "id")[:200]][:200]
 
 
 def _is_due(row: Hostname, moment: datetime) -> bool:
     if row.checked_at is None:
         return True
-    return moment - row.checked_at >= min(max((row.checked_at - row.created_at) / 2, SOONEST), LATEST)
+    since = row.waits_since or row.created_at
+    return moment - row.checked_at >= min(max((row.checked_at - since) / 2, SOONEST), LATEST)
 
 
 def sweep(moment: datetime) -> None:
     """Wake a worker for each claim that is due; forget claims that nobody verified in two weeks and nobody routes."""
     for hostname_id in due(moment):
         enqueue(CHECK_TASK, hostname_id)
-    Hostname.objects.filter(verification="", routes__isnull=True, created_at__lte=moment - PATIENCE).delete()
+    unused = Hostname.objects.filter(verification="", routes__isnull=True)
+    unused.alias(since=SINCE).filter(since__lte=moment - PATIENCE).delete()
 
 
 def _locked(actor: Actor, hostname_id: int, expected_version: int | None) -> Hostname:
