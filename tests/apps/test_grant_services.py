@@ -204,6 +204,32 @@ def test_a_name_that_a_grant_verified_waits_again_as_long_as_a_new_one_once_the_
     assert not Hostname.objects.filter(pk=claim.pk).exists()
 
 
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_released_name_comes_back_unverified_where_its_grant_is_gone(
+    ended: bool, tutorial_env: Actor, acme: Actor
+) -> None:
+    grant(tutorial_env, hostname="*.granted.example")
+    claim = hostnames.claim(actor=acme, name="a.granted.example")
+    hostnames.release(actor=acme, hostname_id=claim.pk)
+    if ended:
+        grant(tutorial_env, hostname="*.granted.example", expires_at=text(-1))
+    else:
+        delete_object(actor=tutorial_env, kind="Grant", name="for-acme")
+    save_object(actor=acme, kind="Route", name="again", spec=answer("a.granted.example"))
+    assert not served("again")
+    assert claim.pk in hostnames.due(now())
+    grant(tutorial_env, hostname="*.granted.example")
+    assert served("again")
+
+
+def test_a_released_name_comes_back_verified_while_its_grant_is_there(tutorial_env: Actor, acme: Actor) -> None:
+    grant(tutorial_env, hostname="*.granted.example")
+    claim = hostnames.claim(actor=acme, name="a.granted.example")
+    hostnames.release(actor=acme, hostname_id=claim.pk)
+    save_object(actor=acme, kind="Route", name="again", spec=answer("a.granted.example"))
+    assert served("again")
+
+
 def test_an_ended_grant_verifies_nothing_new_and_its_routes_go_on(tutorial_env: Actor, acme: Actor) -> None:
     grant(tutorial_env, hostname="*.granted.example")
     save_object(actor=acme, kind="Route", name="old", spec=answer("old.granted.example"))

@@ -120,6 +120,8 @@ def claim_or_find(*, account: Account, name: str, verification: str = "") -> Cla
     if claim.released_at is not None:
         claim.released_at = None
         claim.save(update_fields=("released_at",))
+        if claim.verification == Hostname.Verification.GRANT and not _granted(account, name):
+            wait_again(claim)  # what it was given may have been taken back while it had let go of the name
     if not claim.verification:
         method = method or _inherited(account, name)
         _verify_first(claim, method) if present is None else verify_hostname(claim, method)
