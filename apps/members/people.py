@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import transaction
+from django.db.models import Q
 
 from apps.accounts import roles
 from apps.accounts.actors import Actor
@@ -21,7 +22,10 @@ NOUN = "memberships"
 def change_role(
     *, actor: Actor, membership_id: int, role: object, expected_version: int | None = None, reason: str = ""
 ) -> Membership:
-    """Give a person another role (a word of roles.py). Raises NotFound, Forbidden, Invalid, Stale, Conflict."""
+    """Give a person another role (a word of roles.py); invitations that go beyond it stop working.
+
+    Raises NotFound, Forbidden, Invalid, Stale, Conflict.
+    """
     row = _taken(actor, membership_id, expected_version)
     field_errors: list[FieldError] = []
     wanted = reading.role_named(row.account, role, field_errors)
@@ -35,6 +39,7 @@ def change_role(
         _keep_an_admin(row)
     row.role, row.version = wanted, row.version + 1
     row.save(update_fields=["role", "version"])
+    _end_links(row, wanted)
     _record(actor, "update", row, before, _document(row), reason)
     return row
 
@@ -52,8 +57,7 @@ def remove_person(
     before, pk = _document(row), row.pk
     row.delete()
     row.pk = pk
-    # Whoever leaves must not come back through a link of their own.
-    open_ones().filter(account=row.account, invited_by=row.user.get_username()).update(revoked_at=now())
+    _end_links(row, None)
     _record(actor, "delete", row, before, None, reason)
     return row
 
@@ -75,6 +79,20 @@ def _keep_an_admin(row: Membership) -> None:
     if row.role == Membership.Role.ADMIN and not others.exists():
         word = roles.word_of(row.account.kind, Membership.Role.ADMIN)
         raise Conflict(f"{row.user} is the last {word} of {row.account}: make someone else {word} first.")
+
+
+def _end_links(row: Membership, role: Membership.Role | None) -> None:
+    """Revoke what the person may not invite to in this role (None: has left): nobody comes back by their own link.
+
+    Operators invite to every account; to one that they own themselves they still may when they are none any more.
+    """
+    if role == Membership.Role.ADMIN:
+        return
+    ended = Q(account=row.account)
+    if row.account.is_operator and role != Membership.Role.EDITOR:
+        owned = Membership.objects.filter(user=row.user, role=Membership.Role.ADMIN)
+        ended |= ~Q(account__in=owned.values("account"))
+    open_ones().filter(ended, invited_by=row.user.get_username()).update(revoked_at=now())
 
 
 def _document(row: Membership) -> dict[str, str]:

@@ -7,6 +7,7 @@ from django.test import Client
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import ApiToken, Invitation, Membership, User
+from apps.members import invitations
 from tests.interfaces.api.test_api_objects import Api, assert_problem
 
 
@@ -131,3 +132,32 @@ def test_operators_invite_into_any_account(operator: Actor, acme: Actor, globex:
     assert Api(globex)("GET", "invitations").json()["items"] == []
     assert_problem(Api(globex)("DELETE", f"invitations/{made.json()['id']}"), 404)
     assert_problem(Api(Actor("x", operator.account, "viewer"))("POST", "invitations", sent), 403)
+
+
+@pytest.mark.parametrize(
+    ("kind", "role", "into", "works"),
+    [
+        ("customer", "editor", "acme", False),
+        ("customer", "viewer", "acme", False),
+        ("customer", None, "acme", False),
+        ("operator", "operator", "operator", False),
+        ("operator", "operator", "acme", True),
+        ("operator", "viewer", "acme", False),
+        ("operator", None, "acme", False),
+        ("operator", None, "globex", True),
+    ],
+)
+def test_whoever_may_not_invite_any_more_cannot_come_back_by_a_link_of_their_own(
+    kind: str, role: str | None, into: str, works: bool, operator: Actor, acme: Actor, globex: Actor
+) -> None:
+    """Olga loses her role in the operator's account or in acme; globex is her own."""
+    of = operator if kind == "operator" else acme
+    member(of, "another", "admin")
+    olga = member(of, "olga", "admin")
+    Membership.objects.create(user=olga.user, account=globex.account, role="admin")
+    maker = Actor("olga", of.account, "admin", user_id=olga.user_id)
+    _, secret = invitations.invite(actor=maker, email="olga@example.com", role="viewer", account=into)
+    api, url = Api(operator), f"memberships/{olga.pk}"
+    done = api("PATCH", url, {"role": role}, If_Match="*") if role else api("DELETE", url, If_Match="*")
+    assert done.status_code in (200, 204)
+    assert Client().get(f"/invitations/{secret}").status_code == (200 if works else 404)
