@@ -185,31 +185,36 @@ def _note(delivery: Delivery, turn: int, outcome: Outcome) -> bool:
 
 
 def _note_success(webhook: Webhook, delivery: Delivery, moment: datetime) -> None:
-    _end(delivery, Delivery.State.DELIVERED, moment)
+    _end(Delivery.objects.filter(pk=delivery.pk), Delivery.State.DELIVERED, moment)
     if webhook.failures:
         Webhook.objects.filter(pk=webhook.pk).update(failures=0, failing_since=None, not_before=None)
 
 
 def _note_failure(webhook: Webhook, delivery: Delivery, outcome: Outcome, moment: datetime) -> None:
+    again = backoff.next_attempt(delivery.tries + 1, moment, outcome.wish)
+    # Who switched the endpoint off meanwhile has ended it, and who sent it again has begun it anew: that stays.
+    waiting = Delivery.objects.filter(pk=delivery.pk, state=Delivery.State.WAITING, next_at=delivery.next_at)
+    if again is None:
+        _end(waiting, Delivery.State.FAILED, moment)
+    else:
+        waiting.update(tries=F("tries") + 1, next_at=again)
+    if webhook.version == delivery.webhook.version:  # else it is not the endpoint any more that failed
+        _blame(webhook, outcome, moment)
+
+
+def _blame(webhook: Webhook, outcome: Outcome, moment: datetime) -> None:
+    """Leave the endpoint alone for a while, or switch it off."""
     failures, since = webhook.failures + 1, webhook.failing_since or moment
     pause = backoff.pause(failures, outcome.wish)
     Webhook.objects.filter(pk=webhook.pk).update(failures=failures, failing_since=since, not_before=moment + pause)
-    tries = delivery.tries + 1
-    again = backoff.next_attempt(tries, moment, outcome.wish)
-    if again is None:
-        _end(delivery, Delivery.State.FAILED, moment)
-    else:
-        Delivery.objects.filter(pk=delivery.pk).update(tries=tries, next_at=again)
     if outcome.status == GONE:
         _switch_off(webhook, "The receiver answered 410 Gone.")
     elif moment - since >= backoff.GIVE_UP_AFTER:
         _switch_off(webhook, "Every attempt failed for five days.")
 
 
-def _end(delivery: Delivery, state: Delivery.State, moment: datetime) -> None:
-    Delivery.objects.filter(pk=delivery.pk).update(
-        state=state, tries=delivery.tries + 1, next_at=None, finished_at=moment
-    )
+def _end(rows: QuerySet[Delivery], state: Delivery.State, moment: datetime) -> None:
+    rows.update(state=state, tries=F("tries") + 1, next_at=None, finished_at=moment)
 
 
 def _switch_off(webhook: Webhook, reason: str) -> None:
