@@ -19,8 +19,8 @@ from apps.core.errors import Invalid
 from apps.definitions.models import Backend, Pool, Server, ServerSource
 from apps.definitions.reading.describing import describe
 from apps.definitions.server_sources import finding
-from apps.definitions.server_sources.asking import ask
-from apps.definitions.server_sources.deciding import CONFIRMED
+from apps.definitions.server_sources.asking import BadAnswer, ask
+from apps.definitions.server_sources.deciding import CONFIRMED, FoundServer
 from apps.definitions.server_sources.etcd.client import Etcd
 from apps.definitions.server_sources.etcd.prefix import Prefix
 from apps.definitions.server_sources.watched import Watched
@@ -285,6 +285,23 @@ def test_what_was_asked_before_the_source_was_changed_counts_no_more(
     monkeypatch.setattr(finding, "ask", slow)
     asked()
     assert servers() == []
+
+
+def test_the_failure_of_a_source_is_not_that_of_the_one_in_its_place(
+    acme: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool_from(acme, PLAIN)
+    ServerSource.objects.update(failures=9)
+
+    def meanwhile(_source: object) -> list[FoundServer]:
+        pool_from(acme, "dns://mended.internal:8080")
+        raise BadAnswer("There is no such name.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(finding, "ask", meanwhile)
+        row = asked()
+    assert (row.error, row.failures) == ("", 0)
+    assert row.next_at <= now()
 
 
 def test_a_source_that_keeps_failing_is_a_problem_of_its_owner_until_it_answers(

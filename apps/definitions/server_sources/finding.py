@@ -87,10 +87,10 @@ def find(*, source_id: int) -> None:
 
 
 def _failed(row: ServerSource, error: str) -> None:
-    """The servers stay as they are."""
+    """The servers stay as they are. A source that was changed while the former one was asked is not to blame."""
     failures, moment = row.failures + 1, now()
     pause = pause_after(failures, first=EVERY, longest=LATEST)
-    ServerSource.objects.filter(pk=row.pk).update(
+    ServerSource.objects.filter(pk=row.pk, backend__servers_from=row.backend.servers_from).update(
         failures=failures, error=error[:400], tried_at=moment, next_at=moment + pause
     )
 

@@ -14,13 +14,13 @@ WAKE_EXPIRES_S = 10.0
 
 
 def follow_source(backend: Backend) -> None:
-    """Ask its source from now on, at once where it is new or another one; none is asked where it has none."""
+    """Ask its source from now on, at once, as one that has not failed yet; none is asked where it has none."""
     if not backend.servers_from.startswith(f"{Kind.HEARTBEAT}://"):
         Heartbeat.objects.filter(backend=backend).delete()
     if not backend.servers_from:
         ServerSource.objects.filter(backend=backend).delete()
         return
-    ServerSource.objects.update_or_create(backend=backend, defaults={"next_at": now(), "short": 0})
+    ServerSource.objects.update_or_create(backend=backend, defaults={"next_at": now(), "short": 0, "failures": 0})
     enqueue_on_commit(FIND_TASK)
 
 
