@@ -204,3 +204,16 @@ def test_a_grant_of_a_hostname_is_not_taken_away_like_this(tutorial_env: Actor, 
     with taking(), pytest.raises(Exception, match="acme/user"):
         delete_object(actor=tutorial_env, kind="Grant", name="for-acme")
     assert LoadBalancer.objects.exists()
+
+
+def test_the_owner_is_told_as_well_when_a_tag_of_the_pool_shares_it_again(routes: None, operator: Actor) -> None:
+    shared = SPEC | {"tags": {"customer": "acme"}}
+    with taking("operator/search"):
+        save_object(actor=operator, kind="Pool", name="search", spec=SPEC | {"tags": {"tier": "1"}})
+    assert frozen()["alone"].pools == ()
+    save_object(actor=operator, kind="Pool", name="search", spec=SPEC | {"tags": {"tier": "2"}})
+    assert not Entry.objects.filter(action="share_again").exists()
+    save_object(actor=operator, kind="Pool", name="search", spec=shared)
+    assert frozen()["alone"].pools != ()
+    told = Entry.objects.filter(action="share_again").values_list("account__name", "object_label")
+    assert sorted(told) == [("acme", "alone"), ("acme", "split")]

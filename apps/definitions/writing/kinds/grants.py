@@ -179,6 +179,19 @@ def reject_lost_tags(changes: ChangeSet, row: Pool | Zone, before: dict[str, str
     reject_users(users, f"{tags} shares the zone with them")
 
 
+def note_shared_again(changes: ChangeSet, row: Pool) -> None:
+    """In the end: tell the owners of routes that had lost the pool until now, and have it again by a tag of it."""
+    uses = RoutePool.objects.filter(pool=row)
+    before = _stopped(uses)
+
+    def tell() -> None:
+        still = {route.pk for route in _stopped(uses)}
+        _record_routes(changes, [route for route in before if route.pk not in still], "share_again")
+
+    if before:
+        changes.deferred.add(tell)
+
+
 def reject_users(users: QuerySet[Any], why: str) -> None:
     """Raise Conflict with the names of the first routes or records, if there are any; `why` says what binds them."""
     word = users.model._meta.model_name

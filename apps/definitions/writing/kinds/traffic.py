@@ -20,7 +20,7 @@ from apps.definitions.shapes.base.writing import copy_objects, copy_plain
 from apps.definitions.shapes.servers.source import read_source
 from apps.definitions.shapes.traffic.pool import BackendSpec, PoolSpec, ServerSpec
 from apps.definitions.writing.change_set import ChangeSet
-from apps.definitions.writing.kinds.grants import reject_lost_tags
+from apps.definitions.writing.kinds.grants import note_shared_again, reject_lost_tags
 from apps.definitions.writing.rules.quotas import expect_objective, expect_servers, pointers_of_servers
 from apps.definitions.writing.rules.usage import users_of
 from apps.fleet.models import Fleet, Region
@@ -47,6 +47,7 @@ def store_pool(changes: ChangeSet, owner: Account, row: Pool, spec: PoolSpec) ->
         changes.mark_affected(row)  # a region that it leaves loses it
         if row.tags != dict(spec.tags):
             changes.deferred.add(partial(reject_lost_tags, changes, row, row.tags, changes.field_errors.pointer))
+            note_shared_again(changes, row)
     row.account, row.client_certificate = owner, certificate
     row.overflow_mode, row.when_full = spec.overflow.mode, spec.overflow.when_full
     row.overflow_order = list(spec.overflow.order)
