@@ -9,6 +9,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login
 from django.http import HttpRequest, HttpResponse
+from django.middleware.csrf import rotate_token
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
@@ -97,5 +98,6 @@ def _joined(request: HttpRequest, membership: Membership) -> HttpResponse:
     for key in (SESSION_KEY, IMPERSONATION):
         request.session.pop(key, None)
     request.session[CHOSEN] = membership.account_id
+    rotate_token(request)  # forms that stand open in other tabs are of the former account
     messages.success(request, "Welcome to your account.")
     return redirect("web:overview")

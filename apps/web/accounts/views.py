@@ -10,6 +10,7 @@ from typing import Any
 from django.contrib import messages
 from django.db.models import Count
 from django.http import Http404, HttpResponse
+from django.middleware.csrf import rotate_token
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
@@ -245,5 +246,6 @@ def switch(request: PageRequest) -> HttpResponse:
     if found := request.session.pop(choosing.IMPERSONATION, None):
         impersonation.end(name=request.user.get_username(), session=found)
     request.session[choosing.CHOSEN] = chosen.account_id
+    rotate_token(request)  # forms that stand open in other tabs are of the former account
     messages.success(request, f"You now act for {chosen.account.title}.")
     return redirect("web:overview")

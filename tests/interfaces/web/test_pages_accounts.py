@@ -9,7 +9,7 @@ from django.test import Client
 
 from apps.accounts.actors import Actor
 from apps.accounts.choosing import IMPERSONATION
-from apps.accounts.models import Account, Membership, User
+from apps.accounts.models import Account, Invitation, Membership, User
 from apps.audit.models import Entry
 from apps.core.clock import now
 from apps.definitions.models import Pool
@@ -192,3 +192,32 @@ def test_a_suspended_account_can_still_be_looked_at(operator: Actor, acme: Actor
     client = client_of(operator)
     client.post("/accounts/acme/impersonate", REASON)
     assert client.get("/people").status_code == 200
+
+
+def browser_of(user: User) -> Client:
+    """As `client_of`, with forms that need their token."""
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(user)
+    return client
+
+
+def form_of(client: Client, path: str) -> dict[str, str]:
+    """The form of a page as it stands open in a tab, empty."""
+    return {"csrfmiddlewaretoken": str(client.get(path).context["csrf_token"])}
+
+
+def test_a_form_that_stood_open_while_its_person_switched_accounts_does_nothing_in_the_other(
+    acme: Actor, globex: Actor
+) -> None:
+    client_of(acme)
+    user = User.objects.get()
+    Membership.objects.create(user=user, account=globex.account, role="admin")
+    client = browser_of(user)
+    sent = {"/email": "ann@example.com", "/role": "viewer"}
+    of_acme = form_of(client, "/people/invite")
+    client.post("/switch", form_of(client, "/people") | {"account": "globex"})
+    page = client.post("/people/invite", of_acme | sent)
+    assert (page.status_code, Invitation.objects.count()) == (403, 0)
+    assert "switched accounts in another tab" in page.content.decode()
+    assert client.post("/people/invite", form_of(client, "/people/invite") | sent).status_code == 200
+    assert Invitation.objects.get().account == globex.account
