@@ -182,19 +182,27 @@ def set_states(row: Replacement, states: Mapping[int, str]) -> None:
 def stop(row: Replacement, actor: Actor, message: str) -> None:
     """Nothing more happens until somebody decides. Servers that were only drained come back: nobody touched them."""
     if row.step in (Replacement.Step.DRAIN, Replacement.Step.TAKE_OUT):
-        _give_back(row)
+        message = f"{message} {_give_back(row)}".strip()
         row.step = Replacement.Step.CHOOSE
     row.state, row.message, row.step_since = Replacement.State.STOPPED, message[:400], database_now()
     record(row, actor, "stop")
 
 
-def _give_back(row: Replacement) -> None:
+def _give_back(row: Replacement) -> str:
+    """Set ready what was only drained; the names of servers that a rule of writes leaves as they are, in a sentence."""
     out = row.servers.filter(state=OUT).exclude(server=None).select_related("server")
     untouched = [
         each.server for each in out if not each.handed_over and each.server and each.server.state == each.set_to
     ]
-    set_states(row, {each.pk: READY for each in untouched})
+    kept = ""
+    try:
+        with transaction.atomic():
+            set_states(row, {each.pk: READY for each in untouched})
+    except SpillwayError as refusal:  # a pipeline took the pool over, say: it stops all the same
+        logger.info("%s: %s", row, refusal.detail)
+        kept = f"Not set ready again: {', '.join(each.name for each in untouched)}."
     row.servers.filter(state=OUT).update(state=WAITING)
+    return kept
 
 
 def finish(row: Replacement, actor: Actor, state: str) -> None:

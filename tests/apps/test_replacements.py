@@ -192,6 +192,28 @@ def test_a_pipelines_pool_is_replaced_by_its_pipeline(env: Env) -> None:
     assert until(env, row, "drain").step == "drain"
 
 
+def test_one_whose_pool_a_pipeline_takes_over_stops_and_can_be_ended(env: Env) -> None:
+    row = until(env, ask(env, region="us"), "drain")
+    Pool.objects.update(manager="ci")
+    look(env)
+    advancing.advance(row.pk)
+    row.refresh_from_db()
+    assert (row.state, states(row)) == ("stopped", {"us-1": "waiting", "us-2": "waiting"})
+    assert "managed by ci" in row.message
+    assert row.message.endswith("Not set ready again: us-1.")
+    services.end_replacement(actor=env.acme, replacement_id=row.pk)
+    row.refresh_from_db()
+    assert (row.state, "Still out: us-1" in row.message) == ("ended", True)
+
+
+def test_one_that_runs_can_be_ended_though_a_pipeline_took_its_pool_over(env: Env) -> None:
+    row = until(env, ask(env, region="us"), "drain")
+    Pool.objects.update(manager="ci")
+    services.end_replacement(actor=env.acme, replacement_id=row.pk)
+    row.refresh_from_db()
+    assert (row.state, [each.name for each in Server.objects.filter(state="drain")]) == ("ended", ["us-1"])
+
+
 def test_what_cannot_be_replaced_is_named(env: Env) -> None:
     set_server(actor=env.acme, server_id=env.servers[0].pk, state="drain")
     with pytest.raises(Invalid) as refused:
