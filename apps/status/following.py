@@ -4,6 +4,7 @@
    pools. Not where it is silenced, nor while all that it touches is under planned maintenance.
 2. It touches others, or worse: so does the incident.
 3. It touches nothing any more: the incident is resolved, unless a person wrote about it; then it is the person's.
+4. It touches something again: what a rule resolved is open again.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import Q
 
 from apps.accounts.actors import platform_actor
 from apps.alerts.models import Alert, Finding
@@ -29,6 +31,9 @@ from apps.status.states import RESOLVED, STATUSES, State, together, worst
 MOST_OPENED, OPENED_WITHIN = 20, timedelta(days=1)
 OPENED = "This was noticed automatically. Nobody has written about it yet."
 CLOSED = "It works again, as far as was measured automatically."
+AGAIN = "This was noticed again automatically."
+# As often as that, so that people still have room for their updates.
+MOST_AGAIN = 20
 # What visitors read where the alert says this of a pool; whatever else a rule watches slows them down.
 _OF_WATCHES = {
     "pool_down": ("does not work", State.MAJOR_OUTAGE),
@@ -39,6 +44,7 @@ _OF_WATCHES = {
 }
 _SLOW = ("may be slow", State.DEGRADED)
 Touched = Mapping[int, Mapping[str, State]]  # alert → component → how
+CLOSED_BY_RULE = Q(automatic=True, resolved_at__isnull=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +101,7 @@ def _touched(components: Collection[Component], findings: Collection[Said]) -> T
 
 def _follow(page: StatusPage, touched: Touched, findings: Collection[Said], instant: datetime) -> None:
     open_rows = list(page.incidents.filter(automatic=True, resolved_at=None))
-    known = set(page.incidents.filter(alert__in=touched).values_list("alert_id", flat=True))
+    known = set(page.incidents.filter(alert__in=touched).exclude(CLOSED_BY_RULE).values_list("alert_id", flat=True))
     for row in open_rows:
         now_touched = touched.get(row.alert_id or 0)
         if not now_touched:
@@ -128,9 +134,12 @@ def _open_one(page: StatusPage, alert: Alert, impacts: Mapping[str, State], word
     rows = page.incidents.all()
     going_on = not_over(rows, instant)
     worked_on = {name for row in going_on.exclude(ends_at=None).filter(begins_at__lte=instant) for name in row.impacts}
-    lately = rows.exclude(alert=None).filter(begins_at__gt=instant - OPENED_WITHIN).count()
-    too_many = going_on.count() >= MOST_OPEN or lately >= MOST_OPENED
-    if too_many or impacts.keys() <= worked_on or rows.filter(alert=alert).exists():
+    if going_on.count() >= MOST_OPEN or impacts.keys() <= worked_on:
+        return
+    if (before := rows.filter(alert=alert).first()) is not None:
+        _open_again(before, impacts, instant)
+        return
+    if rows.exclude(alert=None).filter(begins_at__gt=instant - OPENED_WITHIN).count() >= MOST_OPENED:
         return
     names = sorted(impacts)
     more = f"{names[0][:70]} and {len(names) - 1} more have a problem"
@@ -146,6 +155,18 @@ def _open_one(page: StatusPage, alert: Alert, impacts: Mapping[str, State], word
     )
     IncidentUpdate.objects.create(incident=row, at=instant, word=STATUSES["investigating"], text=OPENED)
     record(platform_actor(), "create", row, after=row.document())
+
+
+def _open_again(row: Incident, impacts: Mapping[str, State], instant: datetime) -> None:
+    """The alert goes on and touches the page anew; visitors are not to read that it works."""
+    if row.updates.filter(text=AGAIN).count() >= MOST_AGAIN:
+        return
+    before, status = row.document(), "investigating"
+    over = Incident.objects.filter(CLOSED_BY_RULE, pk=row.pk)
+    if over.update(status=status, resolved_at=None, impacts={**impacts}):
+        IncidentUpdate.objects.create(incident=row, at=instant, word=STATUSES[status], text=AGAIN)
+        row.refresh_from_db()
+        record(platform_actor(), "update", row, before=before, after=row.document())
 
 
 def _resolve(row: Incident, instant: datetime) -> None:

@@ -137,6 +137,43 @@ def test_maintenance_keeps_rules_from_opening_and_ends_it_once_they_may(
     assert Incident.objects.filter(automatic=True).count() == 1
 
 
+def test_an_alert_that_touches_the_page_again_has_its_incident_open_again(
+    installation: Installation, acme: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(following, "MOST_AGAIN", 1)
+    make_page(acme, rules=["pool-down"])
+    (pool,) = pools_behind(acme)
+    installation.pool(pool)
+    installation.tick()
+    following.follow(installation.at)
+    said = []
+    for _ in range(2):
+        for rules in ([], ["pool-down"]):  # so that it no longer touches the page, and touches it again
+            make_page(acme, rules=rules)
+            following.follow(installation.at)
+            row = Incident.objects.get()
+            said.append((str(row.status), row.resolved_at is None, row.impacts))
+    down = {"Checkout": MAJOR}
+    assert said == [("resolved", False, down), ("investigating", True, down), *[("resolved", False, down)] * 2]
+    assert [each.text for each in row.updates.all()] == [
+        following.CLOSED, following.AGAIN, following.CLOSED, following.OPENED,
+    ]  # fmt: skip
+
+
+def test_an_incident_that_a_person_resolved_is_not_open_again_by_itself(
+    installation: Installation, acme: Actor
+) -> None:
+    make_page(acme, rules=["pool-down"])
+    (pool,) = pools_behind(acme)
+    installation.pool(pool)
+    installation.tick()
+    following.follow(installation.at)
+    spec = {"text": "It was the measuring.", "status": "resolved"}
+    services.write_update(actor=acme, incident_id=Incident.objects.get().pk, spec=spec)
+    following.follow(installation.at)
+    assert Incident.objects.get().resolved_at is not None
+
+
 def test_a_rule_that_the_page_forgets_and_an_alert_that_is_forgotten_leave_nothing_open(
     installation: Installation, acme: Actor
 ) -> None:
