@@ -11,7 +11,8 @@ from typing import NamedTuple
 from django.db.models import QuerySet
 
 from apps.accounts.actors import Actor
-from apps.compiler.model.shared import LimitKind, ServerState
+from apps.compiler.limits import bounds_of, times
+from apps.compiler.model.shared import Limit, LimitKind, LimitScope, ServerState
 from apps.compiler.targets.haproxy.overflow.ceilings import AT_ONCE, OUT, PER_SECOND
 from apps.definitions.freezing.frozen_servers import open_to
 from apps.definitions.models import Backend, Pool, Server, scaled_limit
@@ -204,8 +205,15 @@ def share_of(limit: LimitRow, ready: int, *, drained: bool) -> Share:
     if limit.limit_kind == LimitKind.RATE:
         return Share(limit, whole, None)
     if limit.limit_kind == LimitKind.CONNECTIONS:
-        return Share(limit, None if whole else 0.0, round(whole))
+        return Share(limit, None if whole else 0.0, _in_flight(limit, ready))
     return Share(limit, None, None)
+
+
+def _in_flight(limit: LimitRow, ready: int) -> int:
+    """What nodes count against: they round for one server, and take one request at least."""
+    kind, scope = LimitKind(limit.limit_kind), LimitScope(limit.limit_scope)
+    bounds = bounds_of(Limit(kind, int(limit.limit_value), scope), limit.capacity_scaler)
+    return times(bounds, ready).in_flight or 0
 
 
 def _add_rates(pools: Mapping[str, PoolFacts], measured: Rates, home: Mapping[int, str]) -> None:

@@ -7,10 +7,13 @@ from datetime import timedelta
 
 import pytest
 
+from apps.compiler.limits import bounds_of, times
+from apps.compiler.model.shared import Limit, LimitKind, LimitScope
 from apps.definitions.models import Backend, Pool
 from apps.observe.collect.buckets import SHORT
 from apps.observe.models import Sample
 from apps.overflow import selectors
+from apps.overflow.facts import LimitRow, share_of
 from apps.overflow.flows import WhatIf
 from apps.overflow.replay import replay
 from tests.apps.observe_env import Env, make_env
@@ -49,6 +52,18 @@ def test_the_planner_predicts_what_was_measured(spilling: Env) -> None:
     assert all(abs(was.demand_rps - plan.demand_rps) < 0.1 for was, plan in pairs)
     assert predicted.lanes[0].rps == pytest.approx(9, abs=0.6)
     assert predicted.regions[0].served_rps == pytest.approx(actual.regions[0].served_rps, abs=1.1)
+
+
+@pytest.mark.parametrize(
+    ("value", "scope", "scaler", "ready", "most"),
+    [(1, "backend", 0.25, 2, 1), (5, "backend", 0.5, 2, 3), (3, "server", 0.5, 3, 6), (40, "server", 1, 2, 80)],
+)
+def test_requests_in_flight_are_limited_as_nodes_round_it(
+    value: int, scope: str, scaler: float, ready: int, most: int
+) -> None:
+    limit = LimitRow(1, 1, 1, scaler, "connections", value, scope, "", None, "")
+    assert share_of(limit, ready, drained=False).flight == most
+    assert times(bounds_of(Limit(LimitKind.CONNECTIONS, value, LimitScope(scope)), scaler), ready).in_flight == most
 
 
 @pytest.mark.parametrize(("mode", "order"), [("never", []), ("listed", ["us"])])
