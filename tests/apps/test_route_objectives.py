@@ -24,7 +24,7 @@ from apps.logs.objectives import counting
 from apps.logs.objectives.counting import count_again, count_due
 from apps.logs.objectives.standing import route_standings
 from apps.observe.collect import slots
-from apps.observe.models import RouteTally
+from apps.observe.models import NodeReport, RouteTally
 from apps.observe.show.objectives import WHOLE, Aim, Standing, days
 from apps.web.objectives.shown import objective_of
 from tests.apps.alerts_env import Installation
@@ -168,6 +168,34 @@ def test_a_node_that_was_away_hands_over_its_lines_and_they_are_counted(
     at += timedelta(minutes=2)
     assert sums(standing(route, at).aims[0]) == (200, 40)
     assert standing(route, at).incomplete == ""
+
+
+def test_nobody_waits_for_lines_of_a_node_that_never_ran_anything(
+    store: MemoryStore, clock: Clock, acme: Actor
+) -> None:
+    route = make(acme)
+    started(store, clock)
+    serving = Node.objects.order_by("pk")[0]
+    new = Node.objects.create(account=serving.account, fleet=serving.fleet, name="new", url="memory://new")
+    NodeLog.objects.create(node=new, read_at=clock.at, error="It is not there yet.")
+    report = NodeReport.objects.create(node=new, last_contact_error="It is not there yet.")
+    assert standing(route, clock.at).incomplete == ""
+    report.digest = "f" * 64  # control: it has served
+    report.save()
+    assert standing(route, clock.at).incomplete.startswith("Request lines of 1 of ")
+
+
+def test_nodes_that_are_silent_and_nodes_that_err_are_counted_together(
+    store: MemoryStore, clock: Clock, acme: Actor
+) -> None:
+    route = make(acme)
+    started(store, clock)
+    fleet = Node.objects.filter(fleet__load_balancers=route.load_balancer)[0].fleet
+    NodeLog.objects.filter(node__fleet__load_balancers=route.load_balancer).update(error="")
+    for name, fields in (("silent", {"read_at": None}), ("errs", {"read_at": clock.at, "error": "No space is left."})):
+        node = Node.objects.create(account=fleet.account, fleet=fleet, name=name, url=f"memory://{name}")
+        NodeLog.objects.create(node=node, **fields)
+    assert standing(route, clock.at).incomplete.startswith("Request lines of 2 of ")
 
 
 def test_a_request_that_took_an_hour_does_not_have_an_hour_counted_again(

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from operator import or_
 
 from apps.core.clock import now
 from apps.definitions.models import Pool, Route
@@ -99,7 +100,8 @@ def missing_now() -> str:
 
 
 def _nodes(fronts: Iterable[int]) -> dict[int, list[_NodeLines]]:
-    rows = Node.objects.filter(fleet__load_balancers__in=list(fronts)).order_by()
+    """By load balancer. A node that never ran anything served nobody, so nobody waits for its lines."""
+    rows = Node.objects.filter(fleet__load_balancers__in=list(fronts)).exclude(report__digest="").order_by()
     found: dict[int, list[_NodeLines]] = defaultdict(list)
     for front, *said in rows.values_list("fleet__load_balancers", *COLUMNS):
         found[front].append(_NodeLines(*said))
@@ -107,12 +109,12 @@ def _nodes(fronts: Iterable[int]) -> dict[int, list[_NodeLines]]:
 
 
 def _late(nodes: Sequence[_NodeLines], at: datetime, behind: timedelta = BEHIND) -> str:
-    silent = sum(each.read_at is None or at - each.read_at > behind for each in nodes)
-    late = sum(bool(each.error) or (each.waiting_s or 0) > behind.total_seconds() for each in nodes)
-    if silent == len(nodes):
+    silent = [each.read_at is None or at - each.read_at > behind for each in nodes]
+    late = [bool(each.error) or (each.waiting_s or 0) > behind.total_seconds() for each in nodes]
+    if all(silent):
         return "Nobody collects request lines now."
-    if silent or late:
-        missing = f"Request lines of {max(silent, late)} of {len(nodes)} nodes are missing"
+    if count := sum(map(or_, silent, late)):
+        missing = f"Request lines of {count} of {len(nodes)} nodes are missing"
         return f"{missing}; they are counted when they come."
     return ""
 
