@@ -151,10 +151,14 @@ class SavedSearch(models.Model):
 
 
 class CountedLines(models.Model):
-    """Up to when the lines of an account are counted for the objectives of its routes; late lines move it back."""
+    """Up to when the lines of an account are counted for the objectives of its routes; late lines move it back.
+
+    `pending` is from when on what is counted was not stored yet; it stays where that came to nothing.
+    """
 
     account = models.OneToOneField(Account, on_delete=models.CASCADE, related_name="counted_lines")
     until = models.DateTimeField(null=True)
+    pending = models.DateTimeField(null=True)
 
     class Meta:
         verbose_name_plural = "counted lines"

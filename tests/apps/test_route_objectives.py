@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.actors import Actor
@@ -298,6 +298,28 @@ def test_a_store_that_is_busy_is_asked_again_and_a_question_that_is_too_large_is
     error = TooLarge
     assert count_due(Failing(), lambda: True) == "Ask again."
     assert CountedLines.objects.get().until != before
+
+
+@pytest.mark.parametrize("ends", [OperationalError("The database is away."), SystemExit()])
+def test_what_was_counted_and_not_stored_is_counted_again(
+    store: MemoryStore, clock: Clock, acme: Actor, monkeypatch: pytest.MonkeyPatch, ends: BaseException
+) -> None:
+    def fail(*_: Any) -> None:
+        raise ends
+
+    route = make(acme)
+    begin = started(store, clock)
+    for hour in range(2):
+        store.store(f"{hour}", [*lines(route, begin + timedelta(hours=hour), 90, 10)])
+    clock.at = begin + timedelta(hours=3)
+    with monkeypatch.context() as patched:
+        patched.setattr(slots, "store", fail)
+        with pytest.raises(type(ends)):
+            count_due(store, lambda: True)
+    clock.at += timedelta(minutes=1)
+    counted(store, clock, clock.at)
+    assert sums(standing(route, clock.at).aims[0]) == (200, 20)
+    assert CountedLines.objects.get().pending is None
 
 
 @pytest.mark.slow(reason="counts a month")

@@ -55,23 +55,41 @@ def count_due(store: LogStore, goes_on: Callable[[], bool]) -> str:
 
 def count(store: LogStore, account: int, end: datetime) -> None:
     """Count an account's lines up to `end`, unless another process does. Raises LogStoreError."""
-    until = CountedLines.objects.get_or_create(account_id=account)[0].until
+    mark = CountedLines.objects.get_or_create(account_id=account)[0]
+    until = mark.until
     if until is not None and until >= end:
         return
-    begin = slot_of(end - MINUTE) if until is None else max(slot_of(until - LATE), slot_of(end - FURTHEST))
+    begin = _begin_of(mark, end)
     stop = min(end, begin + AT_ONCE)
-    if not CountedLines.objects.filter(account=account, until=until).update(until=stop):
+    # Should this process or the database fail before it is stored, the next one begins there.
+    pending = begin if until is None else min(until, mark.pending or until)
+    if not CountedLines.objects.filter(account=account, until=until).update(until=stop, pending=pending):
         return
+    mine = CountedLines.objects.filter(account=account, until=stop)
     routes = list(Route.objects.filter(account=account, objective__isnull=False).order_by("pk"))
     bounds = sorted({bound for route in routes if (bound := _bound(route)) is not None})
     try:
         found = store.outcomes(account, Query(begin, stop, COUNTED), step_seconds=300, bounds_ms=bounds)
-    except (Busy, Unavailable):  # asked again; a question that is too large is not
-        CountedLines.objects.filter(account=account, until=stop).update(until=until)
+    except (Busy, Unavailable):  # asked again
+        mine.update(until=until, pending=mark.pending)
         raise
+    except LogStoreError:  # too large: it would be again
+        mine.update(pending=None)
+        raise
+    # Who began after this one began where it did, and has read what came meanwhile.
+    if CountedLines.objects.filter(account=account, until__gt=stop).exists():
+        return
     slots.store(
         "route", _slots(routes, found, bounds, begin, stop), {each.pk: _bound(each) for each in routes}, (begin, stop)
     )
+    mine.update(pending=None)
+
+
+def _begin_of(mark: CountedLines, end: datetime) -> datetime:
+    """From when on lines are counted: what may have come late since, and what was begun and never stored."""
+    if mark.until is None:
+        return slot_of(end - MINUTE)
+    return max(slot_of(min(mark.until, mark.pending or mark.until) - LATE), slot_of(end - FURTHEST))
 
 
 def count_again(records: Sequence[Record]) -> None:
