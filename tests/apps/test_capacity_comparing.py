@@ -10,11 +10,12 @@ from apps.accounts.actors import Actor
 from apps.capacity import selectors
 from apps.capacity.measure import comparisons
 from apps.capacity.models import Comparison, Run
-from apps.capacity.use import balance, before_after, sizing
+from apps.capacity.use import balance, before_after, sizing, staleness
 from apps.core.clock import now
 from apps.core.errors import Forbidden, Invalid, NotFound
 from apps.definitions.models import CapacityTest, Pool, Server
 from apps.definitions.services import delete_object
+from apps.fleet.models import Region
 from tests.interfaces.capacity_env import make_run, make_test, make_work
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("tutorial_env")]
@@ -111,6 +112,18 @@ def test_sizing_counts_per_server_of_the_last_run_and_borrows_for_the_rest(acme:
     answer = sizing.sizing(acme, pool.pk, 30)
     assert answer.possible
     assert any("Not measured" in doubt for doubt in answer.doubts)
+
+
+def test_servers_that_were_out_during_a_run_have_no_part_in_what_it_found(acme: Actor, pool: Pool) -> None:
+    servers = Server.objects.filter(backend__pool=pool, backend__region__name="us-central1").order_by("name")
+    Server.objects.filter(pk=servers[0].pk).update(state="maintenance")
+    run, build = make_run(make_test(pool)), staleness.build_of(pool, Region.objects.get(name="us-central1"))
+    Run.objects.filter(pk=run.pk).update(result=(run.result or {}) | {"kind": "search", "capacity": 30, "build": build})
+    ready = servers.filter(state="ready").count()
+    here = next(each for each in sizing.measurements_of(pool) if each.region == "us-central1")
+    assert (here.servers, here.per_server) == (ready, 30 / ready)
+    build["servers"] |= {"gone": "10.0.0.9:80, weight 100, drain", "spare": "10.0.0.8:80, weight 0, ready"}
+    assert staleness.servers_at_work(build) == ready
 
 
 def test_without_a_run_sizing_says_that_nothing_was_measured(acme: Actor, globex: Actor, pool: Pool) -> None:

@@ -8,6 +8,7 @@ from math import sqrt
 
 from apps.capacity.measure.fitting import Scalability, scalability
 from apps.capacity.models import Run
+from apps.capacity.use.staleness import servers_at_work
 from apps.definitions.models import Pool
 
 LEAST_SIZES = 3
@@ -73,8 +74,7 @@ def growth_of(pool: Pool) -> Growth:
     found = []
     for plan, document in runs.order_by("id").values_list("plan", "result"):
         result = document or {}
-        servers = ((result.get("build") or {}).get("servers")) or {}
-        size = 1 if (plan.get("target") or {}).get("server") else len(servers)
+        size = 1 if (plan.get("target") or {}).get("server") else servers_at_work(result.get("build") or {})
         if size and result.get("capacity"):
             found.append((size, float(result["capacity"])))
     return growth(found)

@@ -7,13 +7,13 @@ without a measurement borrow the number of another and are marked; stale numbers
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
 from apps.accounts.actors import Actor
 from apps.capacity.models import Run
-from apps.capacity.use.staleness import Staleness
+from apps.capacity.use.staleness import Staleness, servers_at_work
 from apps.capacity.use.staleness import verdict as staleness_of
 from apps.core.errors import NotFound
 from apps.definitions.models import Backend, Pool, Server
@@ -144,9 +144,7 @@ def _measurement(backend: Backend, run: Run | None) -> Measurement:
         return Measurement(backend.region.name, len(ready), None)
     age: Staleness = staleness_of(run)
     document = run.result or {}
-    build: Mapping[str, object] = document.get("build") or {}
-    servers = build.get("servers")
-    together = len(servers) if isinstance(servers, dict) else len(ready)
+    together = servers_at_work(document.get("build") or {}) or len(ready)
     loaded = 1 if run.plan.get("target", {}).get("server") else together
     per_server = float(document["capacity"]) / max(1, loaded)
     return Measurement(backend.region.name, len(ready), per_server, run.name, age.message if age.stale else "")

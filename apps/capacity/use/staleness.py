@@ -65,6 +65,13 @@ def build_of(pool: Pool, region: Region) -> Build:
     return {"digest": sha256(text.encode()).hexdigest()[:12], **facts}
 
 
+def servers_at_work(build: Mapping[str, Any]) -> int:
+    """How many servers took what a run found: those that were ready then, and had a weight. 0 where nobody knows."""
+    idle = (", drain", ", maintenance")
+    said = [str(words) for words in (build.get("servers") or {}).values()]
+    return sum(not words.endswith(idle) and ", weight 0," not in words for words in said)
+
+
 def verdict(run: Run) -> Staleness:
     """How far what the run found can be relied on now."""
     measured_at, build = run.ended_at, (run.result or {}).get("build") or {}
