@@ -11,6 +11,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 
 from apps.accounts.actors import Actor
 from apps.accounts.quotas import lock_quotas
@@ -20,6 +21,7 @@ from apps.capacity.models import Blackout, Comparison, Run
 from apps.capacity.run import bypass_tokens, claims
 from apps.capacity.run.checking import checks, refusal
 from apps.capacity.run.targets import target_of
+from apps.capacity.use import limits
 from apps.core.clock import database_now, now
 from apps.core.errors import Conflict, FieldError, Forbidden, Invalid
 from apps.core.events import publish_after_commit
@@ -33,6 +35,8 @@ RUN_TASK = "apps.capacity.tasks.carry_out"
 BEGIN_WITHIN = timedelta(seconds=60)
 APPROVE_WITHIN = timedelta(hours=24)
 LONGEST_BLACKOUT = timedelta(days=366)
+# A worker that lives has set a limit by then; a number that is older is set by people.
+AFTER, APPLY_WITHIN = timedelta(seconds=15), timedelta(minutes=10)
 LOST = "The worker of this run exited unexpectedly. The load generator stopped when its lease expired."
 LATE = "No worker started it within a minute, and late tests do not catch up. Start it again."
 
@@ -163,10 +167,17 @@ def stop_run(*, actor: Actor, run_id: int, reason: str = "") -> Run:
 
 
 def sweep() -> None:
-    """Give up what nobody carries out: lost workers, late starts, forgotten approvals; wake workers for the rest."""
+    """Give up what nobody carries out: lost workers, late starts, forgotten approvals; wake workers for the rest.
+
+    What a worker leaves that dies in the last moments of a run is done here: its token, and the limit that follows.
+    """
     for run in claims.lost().select_related("account", "pool"):
         _give_up(run)
     instant = database_now()
+    for run in Run.objects.exclude(state__in=Run.ACTIVE).exclude(bypass_digest="").select_related("pool"):
+        bypass_tokens.deactivate(run)
+    for run in _not_applied(instant):
+        limits.apply_automatically(run)
     waiting = Run.objects.filter(state=Run.State.WAITING)
     over = {"state": Run.State.REFUSED, "ended_at": instant, "phase": ""}
     late = waiting.filter(begin_by__lt=instant).update(**over, message=LATE)
@@ -176,6 +187,12 @@ def sweep() -> None:
         publish_after_commit("runs")
     for pk in waiting.filter(begin_by__gte=instant).values_list("pk", flat=True):
         enqueue(RUN_TASK, pk)
+
+
+def _not_applied(instant: datetime) -> QuerySet[Run]:
+    """Runs that ended lately, whose policy sets a limit, and of which nobody said what became of it."""
+    lately = Run.objects.filter(state=Run.State.DONE, ended_at__gt=instant - APPLY_WITHIN, ended_at__lt=instant - AFTER)
+    return lately.filter(plan__policy__apply="automatic", result__isnull=False).exclude(result__has_key="applied")
 
 
 def _give_up(run: Run) -> None:

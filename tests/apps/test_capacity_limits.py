@@ -10,6 +10,7 @@ import pytest
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Membership, User
 from apps.audit.models import Entry
+from apps.capacity import services
 from apps.capacity.models import Run
 from apps.capacity.use import limits, staleness
 from apps.capacity.use.ageing import evaluate_measurements
@@ -101,6 +102,19 @@ def test_what_was_measured_less_the_margin_becomes_the_limit_with_the_run_as_rea
     assert entry.version == Pool.objects.get(name="blue").version
     run.refresh_from_db()
     assert run.limit_set_by == limited.operator.name
+
+
+def test_the_limit_of_a_run_whose_worker_died_right_after_its_end_is_set_all_the_same(limited: Env) -> None:
+    observed(4)
+    run = with_test(limited)
+    by_hand = done(limited, capacity=20)
+    for _ in range(2):
+        services.sweep()
+    run.refresh_from_db()
+    assert (backend().limit_value, backend().limit_measured_by) == (12, run.name)
+    assert "goes from 10 to 12" in (run.result or {})["applied"]["message"]
+    by_hand.refresh_from_db()
+    assert "applied" not in (by_hand.result or {})
 
 
 def test_a_limit_that_is_set_already_is_called_so(limited: Env) -> None:

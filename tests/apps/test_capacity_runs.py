@@ -14,14 +14,14 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Membership
 from apps.capacity import services
 from apps.capacity.models import Run
-from apps.capacity.run import checking, claims, facts, running
+from apps.capacity.run import bypass_tokens, checking, claims, facts, running
 from apps.core.clock import now
 from apps.core.errors import Conflict, Forbidden, NotFound
 from apps.definitions.models import Server
 from apps.definitions.services import save_object
 from apps.drivers.load.memory import MemoryBackend, forget_memory_backends, memory_backend
 from apps.drivers.proxy.memory import memory_node
-from apps.fleet.models import Node, Region
+from apps.fleet.models import Fleet, Node, Region
 from apps.observe.collect.deltas import Counts
 from apps.observe.models import NodeReport
 from apps.rollouts import services as rollouts
@@ -272,3 +272,14 @@ def test_a_lost_worker_is_found_and_its_run_never_goes_on(editor: Actor, nodes: 
     with pytest.raises(claims.ClaimLost):
         claims.renew(held)
     assert claims.take(run.pk) is None
+
+
+def test_a_token_that_a_worker_left_is_taken_back_from_the_nodes(editor: Actor, nodes: Watched) -> None:
+    run = services.request_run(actor=editor, test_id=a_test(editor, server="", load=HOLD).pk)
+    over = {"state": Run.State.FAILED, "ended_at": now(), "bypass_digest": "a" * 64}
+    Run.objects.filter(pk=run.pk).update(**over)
+    fleet = Fleet.objects.get(pk=bypass_tokens._fleets(run)[0].pk)
+    for _ in range(2):
+        services.sweep()
+    assert Run.objects.get().bypass_digest == ""
+    assert Fleet.objects.get(pk=fleet.pk).desired_generation == fleet.desired_generation + 1
