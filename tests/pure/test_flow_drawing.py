@@ -176,6 +176,19 @@ def test_the_table_twin_has_a_row_per_band_with_the_reason() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ({"capped_rps": 2.0}, "the account has used its share of a node"),
+        ({"drained": True}, "us-central1 is drained, and no other region takes it"),
+        ({"healthy": False}, "us-central1 has no usable server, and no other region takes it"),
+        ({"capped_rps": 0.5}, "every region is at its limit"),
+    ],
+)
+def test_the_table_twin_says_why_requests_are_refused(values: dict[str, Any], why: str) -> None:
+    assert [row.why for row in table_twin(flow((), use(2, 0.0, refused=2, **values)))] == [why]
+
+
 def test_the_sentence_says_what_the_drawing_shows() -> None:
     assert flow_sentence(SPILLING) == (
         "europe-west1 gets 2 requests/s: 2 served there. "

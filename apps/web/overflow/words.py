@@ -139,9 +139,22 @@ def table_twin(flow: Flow) -> list[TwinRow]:
                 added = f"+{lane.added_ms:.0f} ms" if lane.added_ms is not None else "unknown"
                 rows.append(_twin(use, lane.target_id, lane.target, lane.rps, "guest", added=added, why=why(lane)))
         if use.rejected_rps > 0:
-            because = "every region is at its limit"
+            because = _refused_why(use)
             rows.append(_twin(use, "nobody", "nobody: refused", use.rejected_rps, "refused", added="–", why=because))
     return rows
+
+
+def _refused_why(use: RegionUse) -> str:
+    """What keeps most of it out; ceilings of an account refuse where regions have room."""
+    if use.capped_rps > use.rejected_rps / 2:
+        return "the account has used its share of a node"
+    if use.drained:
+        return f"{use.name} is drained, and no other region takes it"
+    return (
+        "every region is at its limit"
+        if use.healthy
+        else f"{use.name} has no usable server, and no other region takes it"
+    )
 
 
 def _twin(
