@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import floor
 
 from apps.observe.numbers import Numbers
 
@@ -48,6 +49,12 @@ def amount(value: float | None) -> str:
     if value == 0 or isinstance(value, int):
         return f"{value:,.0f}"
     return f"{value:.1f}" if value < 9.95 else f"{value:,.0f}"
+
+
+def cut(value: float, digits: int) -> str:
+    """Per cent rounded down, as text without a unit: nearly all is not all."""
+    whole = floor(value * 10**digits + 1e-6) / 10**digits
+    return f"{whole:.{digits}f}".rstrip("0").rstrip(".")
 
 
 def share(value: float | None) -> str:

@@ -10,6 +10,7 @@ from apps.definitions.models import Pool, Route
 from apps.logs.objectives.standing import standing_of
 from apps.observe.collect.slots import WINDOW, day_of
 from apps.observe.show.objectives import WHOLE, Aim, Day, Share, Standing, days
+from apps.web.kit.figures import cut
 
 # From so many percent of the budget on people should look.
 LITTLE = 25
@@ -30,7 +31,7 @@ def objective_of(row: Pool | Route) -> dict[str, Any] | None:
         "row": row,
         "since": day_of(now()) - WINDOW,
         "aims": [_aim(aim, standing, MISSED[kind]) for aim in standing.aims],
-        "known": _percent(standing.known, 1),
+        "known": cut(standing.known, 1),
         "unknown": standing.unknown,
         "incomplete": standing.incomplete,
         "windows": BURNS.values(),
@@ -46,7 +47,7 @@ def _aim(aim: Aim, standing: Standing, failed: str) -> dict[str, Any]:
     return {
         "word": aim.word.capitalize(),
         "target": f"{aim.target:g} % of requests{within}",
-        "reached": "" if percent is None else _percent(percent, 3),
+        "reached": "" if percent is None else cut(percent, 3),
         "of": f"{whole.bad:,} of {whole.total:,} requests missed it",
         "filter": f"{'status>=500' if aim.word == 'availability' else f'response>{standing.latency_ms}'} {NO_RUN}",
         "left": shown,
@@ -75,12 +76,6 @@ def _history(standing: Standing, found: Sequence[Day]) -> dict[str, Any] | None:
 def _share(aim: Aim, day: Day) -> Share:
     counts = (day.total, day.failed) if aim.word == "availability" else (day.timed, day.slow)
     return Share(*counts, aim.target)
-
-
-def _percent(value: float, digits: int) -> str:
-    """Rounded down: nearly all is not all."""
-    cut = int(value * 10**digits) / 10**digits
-    return f"{cut:.{digits}f}".rstrip("0").rstrip(".")
 
 
 def _burn(rate: float | None) -> str:

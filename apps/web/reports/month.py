@@ -15,6 +15,7 @@ from apps.fleet.models import Region
 from apps.observe.show.months import Kept, Use, kept, known_minutes, uses
 from apps.web.capacity.measured import Measured, measured
 from apps.web.drawing.runs import short
+from apps.web.kit.figures import cut
 from apps.web.pools.limits import limit_words
 
 UNKNOWN = "unknown"
@@ -165,7 +166,7 @@ def _objective_row(row: Route | Pool, counted: Kept | None, month: Month) -> Obj
         pk=row.pk,
         is_route=isinstance(row, Route),
         target=f"{target:g} %",
-        reached=nothing if reached is None else f"{reached:.3f}".rstrip("0").rstrip(".") + " %",
+        reached=nothing if reached is None else f"{cut(reached, 3)} %",
         missed=nothing if reached is None or counted is None else f"{counted.failed:,} of {total:,}",
         kind="" if reached is None else "good" if reached >= target else "bad",
         known=known_share(minutes, month),

@@ -107,6 +107,9 @@ def test_an_objective_is_told_with_how_much_of_the_month_is_known(env: Env, pool
     PoolTally.objects.create(pool=pool, at=at - timedelta(days=20), whole_day=True, minutes=1440, total=5, failed=5)
     (row,) = client_of(env.acme).get("/reports/2026-11").context["objectives"]
     assert (row.reached, row.missed, row.kind, row.known) == ("99.75 %", "25 of 10,000", "bad", "4 %")
+    PoolTally.objects.filter(at=at).update(total=300_000, failed=1)
+    (row,) = client_of(env.acme).get("/reports/2026-11").context["objectives"]
+    assert (row.reached, row.missed) == ("99.999 %", "1 of 300,000"), "nearly all is not all"
     (row,) = client_of(env.acme).get("/reports/2026-09").context["objectives"]
     assert (row.reached, row.missed, row.known) == ("unknown", "unknown", "0 %")
 
