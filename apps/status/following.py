@@ -108,6 +108,7 @@ def _follow(page: StatusPage, touched: Touched, findings: Collection[Said], inst
             _resolve(row, instant)
         elif row.impacts != (impacts := {**now_touched}):
             Incident.objects.filter(pk=row.pk, automatic=True).update(impacts=impacts)
+    known |= set(page.deleted_incidents.filter(alert__in=touched).values_list("alert_id", flat=True))
     fresh = touched.keys() - known
     if fresh:
         _open(page, {pk: touched[pk] for pk in sorted(fresh)}, findings, instant)
@@ -135,6 +136,8 @@ def _open_one(page: StatusPage, alert: Alert, impacts: Mapping[str, State], word
     going_on = not_over(rows, instant)
     worked_on = {name for row in going_on.exclude(ends_at=None).filter(begins_at__lte=instant) for name in row.impacts}
     if going_on.count() >= MOST_OPEN or impacts.keys() <= worked_on:
+        return
+    if page.deleted_incidents.filter(alert=alert).exists():
         return
     if (before := rows.filter(alert=alert).first()) is not None:
         _open_again(before, impacts, instant)

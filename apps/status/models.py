@@ -66,6 +66,19 @@ class Incident(models.Model):
         return {name: instant_text(each) if isinstance(each, datetime) else each for name, each in values.items()}
 
 
+class DeletedIncident(models.Model):
+    """An alert whose incident somebody took off the page, so that it opens none there again."""
+
+    page = models.ForeignKey(StatusPage, on_delete=models.CASCADE, related_name="deleted_incidents")
+    alert = models.ForeignKey(Alert, on_delete=models.CASCADE, related_name="+")
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("page", "alert"), name="deleted_incident_once"),)
+
+    def __str__(self) -> str:
+        return f"{self.alert} on {self.page}"
+
+
 class IncidentUpdate(models.Model):
     """What was written about an incident, as plain text; nobody's name stands beside what a rule wrote."""
 

@@ -15,7 +15,7 @@ from apps.core.errors import Conflict, FieldError, Invalid
 from apps.definitions.models import StatusPage
 from apps.definitions.shapes.base.reading import read_or_raise
 from apps.status import selectors
-from apps.status.models import Incident, IncidentUpdate
+from apps.status.models import DeletedIncident, Incident, IncidentUpdate
 from apps.status.shapes import IncidentSpec, UpdateSpec
 from apps.status.states import PLANNED, RESOLVED, SCHEDULED, STATUSES, State
 
@@ -84,10 +84,12 @@ def write_update(*, actor: Actor, incident_id: int, spec: object, reason: str = 
 
 @transaction.atomic
 def delete_incident(*, actor: Actor, incident_id: int, reason: str = "") -> None:
-    """Take an incident off its page, with all that was written. Raises NotFound, Forbidden."""
+    """Take an incident off its page, with all that was written; no rule opens it again. Raises NotFound, Forbidden."""
     actor.may_write(NOUN)
     row = selectors.incident(actor, incident_id)
     record(actor, "delete", row, before=row.document(), reason=reason)
+    if row.alert_id is not None:
+        DeletedIncident.objects.get_or_create(page=row.page, alert_id=row.alert_id)
     row.delete()
 
 

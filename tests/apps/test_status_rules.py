@@ -174,6 +174,29 @@ def test_an_incident_that_a_person_resolved_is_not_open_again_by_itself(
     assert Incident.objects.get().resolved_at is not None
 
 
+@pytest.mark.parametrize("written", [False, True])
+def test_an_incident_that_somebody_deleted_is_not_opened_again_by_its_alert(
+    installation: Installation, acme: Actor, *, written: bool
+) -> None:
+    make_page(acme, rules=["pool-down"])
+    (pool,) = pools_behind(acme)
+    installation.pool(pool)
+    installation.tick()
+    following.follow(installation.at)
+    row = Incident.objects.get()
+    if written:
+        services.write_update(actor=acme, incident_id=row.pk, spec={"text": "We are at it."})
+    services.delete_incident(actor=acme, incident_id=row.pk)
+    following.follow(installation.at)
+    assert not Incident.objects.exists()
+    installation.healthy(pool)
+    installation.tick(12, times=2)
+    installation.pool(pool)
+    installation.tick()
+    following.follow(installation.at)  # control: another alert
+    assert Incident.objects.count() == 1
+
+
 def test_a_rule_that_the_page_forgets_and_an_alert_that_is_forgotten_leave_nothing_open(
     installation: Installation, acme: Actor
 ) -> None:

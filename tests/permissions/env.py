@@ -138,6 +138,7 @@ OWNERS = {
     "status.Incident": "page__account",
     "status.IncidentUpdate": "incident__page__account",
     "status.PoolDay": "pool__account",
+    "status.DeletedIncident": "page__account",
     "definitions.LoadBalancer": "account",
     "definitions.Listener": "account",
     "fleet.Region": "account",

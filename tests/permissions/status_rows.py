@@ -6,10 +6,11 @@ from typing import Any
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
+from apps.alerts.models import Alert
 from apps.core.clock import now
 from apps.definitions.models import Pool, StatusPage
 from apps.definitions.services import save_object
-from apps.status.models import PoolDay
+from apps.status.models import DeletedIncident, PoolDay
 from apps.status.services import open_incident
 from tests.permissions.alert_rows import ENDED
 from tests.permissions.page_rows import (
@@ -76,3 +77,4 @@ def make_status_rows(account: Account, other: Account) -> None:
     save_object(actor=Actor("somebody", other, "admin"), kind="StatusPage", name="globex-public", spec=public)
     pool = Pool.objects.filter(account=account).earliest("pk")
     PoolDay.objects.create(pool=pool, day=now().date(), minutes=5, counted_until=now())
+    DeletedIncident.objects.create(page=page, alert=Alert.objects.get(account=account))
