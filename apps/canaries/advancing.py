@@ -38,8 +38,6 @@ logger = logging.getLogger(__name__)
 ADVANCE_TASK = "apps.canaries.tasks.advance"
 WAKE_EXPIRES_S = 10.0
 KEPT = timedelta(days=90)
-ROUTE_GONE = "The route was deleted."
-CHANGED = "Somebody changed the weights of the route."
 State = Canary.State
 
 
@@ -62,8 +60,8 @@ def advance(pk: int) -> None:
     if row is None:
         return
     route = route_of(row)
-    if gone := _gone(row, route):
-        _under_lock(row, lambda: finish(row, actor_of(row), State.ENDED, gone))
+    if over := why_over(row, route):
+        _under_lock(row, lambda: finish(row, actor_of(row), State.ENDED, over))
     elif route is not None:
         live_at = row.live_at or (database_now() if _is_live(row) else None)
         decision = decide(facts_of(row, route, live_at))
@@ -125,10 +123,13 @@ def weights_of(route: Route) -> dict[str, int]:
     return {reference(share.pool, route.account_id): share.weight for share in route.shares}
 
 
-def _gone(row: Canary, route: Route | None) -> str:
+def why_over(row: Canary, route: Route | None) -> str:
+    """Why the weights are no longer the canary's to change; blank while they are."""
     if route is None:
-        return ROUTE_GONE
-    return CHANGED if weights_of(route) != row.weights else ""
+        return "The route was deleted."
+    if route.manager not in ("", row.manager):
+        return f"The route is managed by {route.manager} now."
+    return "Somebody changed the weights of the route." if weights_of(route) != row.weights else ""
 
 
 def _is_live(row: Canary) -> bool:

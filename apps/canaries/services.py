@@ -10,8 +10,6 @@ from apps.accounts.actors import Actor
 from apps.canaries import selectors
 from apps.canaries.advancing import (
     ADVANCE_TASK,
-    CHANGED,
-    ROUTE_GONE,
     finish,
     hold,
     record,
@@ -19,6 +17,7 @@ from apps.canaries.advancing import (
     save,
     set_share,
     weights_of,
+    why_over,
 )
 from apps.canaries.models import Canary
 from apps.canaries.plan import ALL, CanaryPlan
@@ -107,8 +106,9 @@ def _decided(actor: Actor, pk: int, percent: int, state: str, reason: str) -> Ca
     def change(row: Canary) -> None:
         _refuse_over(row)
         route = route_of(row)
-        if route is None or weights_of(route) != row.weights:
-            finish(row, actor, State.ENDED, CHANGED if route else ROUTE_GONE)
+        over = why_over(row, route)
+        if over or route is None:
+            finish(row, actor, State.ENDED, over)
             return
         set_share(row, route, actor, percent)
         finish(row, actor, state, reason=reason)

@@ -301,6 +301,21 @@ def test_the_route_of_a_pipeline_needs_that_pipeline(env: pushed.Env, settings: 
     assert (row.manager, later(row).step) == ("deploy", 1)
 
 
+def test_a_canary_whose_route_a_pipeline_takes_over_is_over(env: pushed.Env, settings: Settings) -> None:
+    held = begin(env)
+    services.hold_canary(actor=env.operator, canary_id=held.pk)
+    Route.objects.update(manager="deploy")
+    over = services.promote_canary(actor=env.operator, canary_id=held.pk)
+    assert (over.state, over.message) == ("ended", "The route is managed by deploy now.")
+    assert weights() == over.weights == {"blue": 90, "green": 10}
+    with managing(manager="deploy"):
+        weigh(env, blue=99, green=0)
+        runs = begin(env)
+    Route.objects.update(manager="other")
+    served(settings)
+    assert later(runs).state == "ended"
+
+
 def test_canaries_that_were_over_long_ago_are_forgotten(env: pushed.Env) -> None:
     row = begin(env)
     services.abort_canary(actor=env.operator, canary_id=row.pk)
