@@ -268,6 +268,7 @@ def _region(region: str, parts: Sequence[Part], lanes: Sequence[Lane], drained_a
 
 ADDED_UP = (
     "demand_rps", "local_rps", "served_rps", "overflow_out_rps", "overflow_in_rps", "rejected_rps", "queued_rps",
+    "capped_rps", "rate_capped_rps",
 )  # fmt: skip
 NOT_ADDED_UP: Mapping[str, Any] = {
     "capacity_rps": None, "capacity_set_by": "", "capacity_set_at": None, "measured_by": "", "in_flight": None,

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from apps.core.clock import now
+from apps.drivers.proxy.contract import CounterRow
 from apps.observe.collect.buckets import SHORT, start_of
 from apps.observe.collect.recorder import Recorder
 from apps.overflow import selectors
@@ -19,17 +20,25 @@ pytestmark = pytest.mark.django_db
 def env(live_redis: object) -> Env:
     """us is asked 10/s for acme's pool and refuses 4/s of them, 3/s because there are too many at once."""
     made = make_env()
+    refuse(made, "acme")
+    return made
+
+
+def refuse(made: Env, *accounts: str) -> None:
+    """The second region refuses that much of what it is asked for a pool of each account."""
     start = datetime.fromtimestamp(start_of(now().timestamp(), SHORT) - 2 * SHORT, UTC)
-    _, us = made.regions
-    pool = f"pool-{made.pools['acme'].pk}"
     recorder = Recorder()
     for second in range(0, SHORT + 1, 2):
-        refused = f"{pool}/refuse/rgn-{us.pk}/ceiling"
-        flows = (("", 3 * second), ("-rate", second))
-        rows = (row("backend", pool, 10 * second), *(row("flow", refused + end, n, parent_id=pool) for end, n in flows))
+        rows = [each for name in accounts for each in counted(made, f"pool-{made.pools[name].pk}", second)]
         recorder.gather([reading(made.nodes[2], start + timedelta(seconds=second), rows)])
     recorder.flush()
-    return made
+
+
+def counted(made: Env, pool: str, second: int) -> list[CounterRow]:
+    """What its node has counted until then."""
+    refused = f"{pool}/refuse/rgn-{made.regions[1].pk}/ceiling"
+    flows = (("", 3 * second), ("-rate", second))
+    return [row("backend", pool, 10 * second), *(row("flow", refused + end, n, parent_id=pool) for end, n in flows)]
 
 
 def test_what_the_ceiling_refuses_is_said_and_is_neither_served_nor_without_room(env: Env) -> None:
@@ -41,3 +50,11 @@ def test_what_the_ceiling_refuses_is_said_and_is_neither_served_nor_without_room
     assert "3/s are rejected because the account has used its share of a node's connections" in sentence
     assert "1/s are rejected because the account has reached its requests per second on a node" in sentence
     assert "no room" not in sentence
+
+
+def test_what_the_ceilings_of_several_accounts_refuse_is_added_up(live_redis: object) -> None:
+    made = make_env()
+    refuse(made, "acme", "globex")
+    flow = selectors.flow_of(made.operator, None)
+    us = next(use for use in flow.regions if use.region_id == f"rgn-{made.regions[1].pk}")
+    assert (us.rejected_rps, us.capped_rps, us.rate_capped_rps) == pytest.approx((8, 8, 2), rel=0.05)
