@@ -35,7 +35,7 @@ def figures(now: Numbers, series: Series, moved: Sequence[Point], flow: Flow) ->
     live = flow.at is not None
     out = sum(use.overflow_out_rps for use in flow.regions)
     errors = [
-        None if asked is None or bad is None else (bad / asked if asked else 0.0)
+        bad / asked if asked and bad is not None else None  # of no requests no share is known
         for asked, bad in zip(series.requests, series.errors, strict=True)
     ]
     bad = "bad" if (now.error_rate or 0.0) >= BAD_SHARE else "warn" if (now.error_rate or 0.0) >= WARN_SHARE else ""
@@ -53,8 +53,14 @@ def figures(now: Numbers, series: Series, moved: Sequence[Point], flow: Flow) ->
                f"{share(part)} of traffic" if live and out and part is not None else "served in other regions",
                "warn" if out else "", spark(gone)),
         Figure("rejected", "Rejected", at_least + rate(lost) if live else "", "/s",
-               "no region has room" if lost else _peak(refused), "bad" if lost else "", spark(refused)),
+               _refused_why(flow) if lost else _peak(refused), "bad" if lost else "", spark(refused)),
     ]  # fmt: skip
+
+
+def _refused_why(flow: Flow) -> str:
+    """What keeps most of it out."""
+    capped = sum(use.capped_rps for use in flow.regions)
+    return "accounts have used their share" if capped > flow.rejected_rps / 2 else "no region has room"
 
 
 def _latency(value: float | None) -> tuple[str, str]:

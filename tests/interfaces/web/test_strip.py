@@ -90,9 +90,22 @@ def test_a_number_is_compared_with_an_hour_ago_and_with_nothing_where_nobody_kno
     assert found["rejected"].note == "peak 3/s in the last hour"
     started = [*[Point(at, None, None, None) for at in range(56)], *moved[:2], Point(58, None, None, None), moved[0]]
     assert figures(live, series, started, QUIET)[4].note == "none in 3 min measured"
+    quiet = replace(series, requests=(0.0,) * 60)
+    assert figures(live, quiet, moved, QUIET)[1].note == ""
     unknown = Series(tuple(range(60)), empty, empty, empty, empty, empty)
     assert figures(live, unknown, [], replace(QUIET, at=None))[0].note == ""
     assert figures(live, unknown, [], replace(QUIET, at=None))[3].value == ""
+
+
+@pytest.mark.parametrize(
+    ("capped", "why"),
+    [(1.5, "accounts have used their share"), (0.5, "no region has room"), (0.0, "no region has room")],
+)
+def test_what_is_rejected_has_its_reason(capped: float, why: str) -> None:
+    empty: tuple[None, ...] = (None,) * 60
+    series = Series(tuple(range(60)), empty, empty, empty, empty, empty)
+    flow = replace(QUIET, regions=(replace(USE, capped_rps=capped),), rejected_rps=2.0)
+    assert figures(Numbers(stale=False), series, [], flow)[4].note == why
 
 
 def test_the_hour_is_drawn_with_its_limit_and_marks_and_with_a_gap_where_nothing_is_known() -> None:
