@@ -122,8 +122,12 @@ def test_servers_that_were_out_during_a_run_have_no_part_in_what_it_found(acme: 
     ready = servers.filter(state="ready").count()
     here = next(each for each in sizing.measurements_of(pool) if each.region == "us-central1")
     assert (here.servers, here.per_server) == (ready, 30 / ready)
-    build["servers"] |= {"gone": "10.0.0.9:80, weight 100, drain", "spare": "10.0.0.8:80, weight 0, ready"}
+    build["servers"] |= {"gone": "10.0.0.9:80, weight 100, drain", "none": "10.0.0.8:80, weight 0, ready"}
     assert staleness.servers_at_work(build) == ready
+    servers.filter(pk=servers[1].pk).update(backup=True)
+    (here,) = [each for each in sizing.measurements_of(pool) if each.region == "us-central1"]
+    spared = staleness.build_of(pool, Region.objects.get(name="us-central1"))
+    assert (here.servers, staleness.servers_at_work(spared)) == (ready - 1, ready - 1)
 
 
 def test_without_a_run_sizing_says_that_nothing_was_measured(acme: Actor, globex: Actor, pool: Pool) -> None:

@@ -139,15 +139,15 @@ def measurements_of(pool: Pool) -> list[Measurement]:
 
 
 def _measurement(backend: Backend, run: Run | None) -> Measurement:
-    ready = [server for server in backend.servers.all() if server.state == "ready"]
+    at_work = sum(each.state == "ready" and each.weight > 0 and not each.backup for each in backend.servers.all())
     if run is None:
-        return Measurement(backend.region.name, len(ready), None)
+        return Measurement(backend.region.name, at_work, None)
     age: Staleness = staleness_of(run)
     document = run.result or {}
-    together = servers_at_work(document.get("build") or {}) or len(ready)
+    together = servers_at_work(document.get("build") or {}) or at_work
     loaded = 1 if run.plan.get("target", {}).get("server") else together
     per_server = float(document["capacity"]) / max(1, loaded)
-    return Measurement(backend.region.name, len(ready), per_server, run.name, age.message if age.stale else "")
+    return Measurement(backend.region.name, at_work, per_server, run.name, age.message if age.stale else "")
 
 
 def sizing(

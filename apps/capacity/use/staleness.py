@@ -25,7 +25,8 @@ from apps.observe.models import NodeReport
 DAY_S = 86_400.0
 # What a run is told about a pool that changes nothing of what its servers in one region can take.
 _NOT_OF_THE_BUILD = ("backends", "overflow", "tags")
-
+# How a server says that it takes none of the load.
+_IDLE = frozenset({"drain", "maintenance", "weight 0", "backup"})
 _OF_RUN = ("pk", "pool_id", "region_id", "ended_at")
 MOST_DIGITS = 18
 
@@ -53,11 +54,11 @@ def build_of(pool: Pool, region: Region) -> Build:
     `servers` by name, `settings` of the pool, `haproxy` versions of the region's nodes, and a short `digest` of all.
     """
     servers = Server.objects.filter(backend__pool=pool, backend__region=region).order_by("name")
-    rows = servers.values_list("name", "address", "port", "weight", "state")
+    rows = servers.values_list("name", "address", "port", "weight", "state", "backup")
     reports = NodeReport.objects.filter(node__fleet__region=region).exclude(haproxy_version="")
     document = describe(Pool.objects.get(pk=pool.pk))
     facts: Build = {
-        "servers": {name: f"{address}:{port}, weight {weight}, {state}" for name, address, port, weight, state in rows},
+        "servers": {name: _server(*facts) for name, *facts in rows},
         "settings": {name: entry for name, entry in document.items() if name not in _NOT_OF_THE_BUILD},
         "haproxy": sorted(set(reports.values_list("haproxy_version", flat=True))),
     }
@@ -65,11 +66,14 @@ def build_of(pool: Pool, region: Region) -> Build:
     return {"digest": sha256(text.encode()).hexdigest()[:12], **facts}
 
 
+def _server(address: str, port: int, weight: int, state: str, backup: bool) -> str:  # a row
+    return f"{address}:{port}, weight {weight}, {state}" + (", backup" if backup else "")
+
+
 def servers_at_work(build: Mapping[str, Any]) -> int:
-    """How many servers took what a run found: those that were ready then, and had a weight. 0 where nobody knows."""
-    idle = (", drain", ", maintenance")
-    said = [str(words) for words in (build.get("servers") or {}).values()]
-    return sum(not words.endswith(idle) and ", weight 0," not in words for words in said)
+    """How many servers took what a run found: the ready ones with a weight, no backups. 0 where nobody knows."""
+    servers = (build.get("servers") or {}).values()
+    return sum(_IDLE.isdisjoint(str(words).split(", ")) for words in servers)
 
 
 def verdict(run: Run) -> Staleness:
