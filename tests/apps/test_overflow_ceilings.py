@@ -29,7 +29,7 @@ def refuse(made: Env, *accounts: str) -> None:
     start = datetime.fromtimestamp(start_of(now().timestamp(), SHORT) - 2 * SHORT, UTC)
     recorder = Recorder()
     for second in range(0, SHORT + 1, 2):
-        rows = [each for name in accounts for each in counted(made, f"pool-{made.pools[name].pk}", second)]
+        rows = tuple(each for name in accounts for each in counted(made, f"pool-{made.pools[name].pk}", second))
         recorder.gather([reading(made.nodes[2], start + timedelta(seconds=second), rows)])
     recorder.flush()
 

@@ -58,16 +58,15 @@ def build_of(pool: Pool, region: Region) -> Build:
     reports = NodeReport.objects.filter(node__fleet__region=region).exclude(haproxy_version="")
     document = describe(Pool.objects.get(pk=pool.pk))
     facts: Build = {
-        "servers": {name: _server(*facts) for name, *facts in rows},
+        "servers": {
+            name: f"{address}:{port}, weight {weight}, {state}{', backup' * backup}"
+            for name, address, port, weight, state, backup in rows
+        },
         "settings": {name: entry for name, entry in document.items() if name not in _NOT_OF_THE_BUILD},
         "haproxy": sorted(set(reports.values_list("haproxy_version", flat=True))),
     }
     text = json.dumps(facts, sort_keys=True, separators=(",", ":"))
     return {"digest": sha256(text.encode()).hexdigest()[:12], **facts}
-
-
-def _server(address: str, port: int, weight: int, state: str, backup: bool) -> str:  # a row
-    return f"{address}:{port}, weight {weight}, {state}" + (", backup" if backup else "")
 
 
 def servers_at_work(build: Mapping[str, Any]) -> int:
