@@ -6,8 +6,9 @@ result: the load goes to zero, and what is known by then is kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from statistics import median
 
 ERRORS_SHARE, ERRORS_S = 0.05, 5
@@ -81,23 +82,10 @@ def abort_for(samples: Sequence[SecondSample], before: Environment) -> Abort | N
     return next(iter([*found, *_of_errors(samples), *_of_latency(samples)]), None)
 
 
-def distances(samples: Sequence[SecondSample]) -> Mapping[str, tuple[float, float]]:
-    """How far each measured condition is from being met: reason → (value now, value at which it is met), for pages."""
-    if not samples:
-        return {}
-    last, base = samples[-1], baseline_ms(samples)
-    found = {"errors": (_share(samples[-ERRORS_S:]), ERRORS_SHARE)}
-    if base is not None and last.p95_ms is not None:
-        found["latency"] = (last.p95_ms, SLOWER_BY * base)
-    if last.environment.silent_s is not None:
-        found["heartbeat"] = (last.environment.silent_s, SILENT_S)
-    return found
-
-
-def baseline_ms(samples: Sequence[SecondSample]) -> float | None:
+def baseline_ms(p95_ms: Iterable[float | None]) -> float | None:
     """The p95 of the beginning, when little was offered; None before anything was answered."""
-    known = [sample.p95_ms for sample in samples if sample.p95_ms is not None]
-    return median(known[:BASELINE_S]) if known else None
+    known = list(islice((each for each in p95_ms if each is not None), BASELINE_S))
+    return median(known) if known else None
 
 
 def _of_environment(environment: Environment) -> Iterator[Abort]:
@@ -148,7 +136,7 @@ def _of_errors(samples: Sequence[SecondSample]) -> Iterator[Abort]:
 
 
 def _of_latency(samples: Sequence[SecondSample]) -> Iterator[Abort]:
-    base, recent = baseline_ms(samples), samples[-SLOWER_S:]
+    base, recent = baseline_ms(sample.p95_ms for sample in samples), samples[-SLOWER_S:]
     if base is None or len(samples) < SLOWER_S + BASELINE_S or any(sample.probing for sample in recent):
         return
     spoken = [sample.p95_ms for sample in recent if sample.p95_ms is not None]

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from apps.capacity.models import Run, Second, Step
-from apps.capacity.run.abort_conditions import PROBING
+from apps.capacity.run.abort_conditions import (
+    BASELINE_S,
+    ERRORS_S,
+    ERRORS_SHARE,
+    PROBING,
+    SLOWER_BY,
+    SLOWER_S,
+    baseline_ms,
+)
 from apps.core.clock import now
 from apps.web.capacity.words import PURPOSES, spoken
 from apps.web.drawing.runs import Drawing, Held, SecondPoint, draw_seconds, short
@@ -18,7 +26,6 @@ SHOWN = 240  # seconds of a run that goes on
 WHOLE = 14_400  # seconds of one that is over
 SILENT = timedelta(seconds=4)
 NOT_WATCHED = "not an abort condition during a search: the objective ends each step"
-ERRORS_SHARE, ERRORS_FOR, SLOW_TIMES, SLOW_FOR = 0.05, 5, 3.0, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +147,7 @@ def _known(steps: Sequence[Step]) -> str:
     return f" {short(bad)} did not meet the objective." if bad is not None else ""
 
 
-def abort_conditions(run: Run, seconds: Sequence[Second], steps: Sequence[Step]) -> list[AbortCondition]:
+def abort_conditions(run: Run, seconds: Sequence[Second]) -> list[AbortCondition]:
     """Every abort condition that the numbers of the run itself can trigger, with its distance."""
     guards: Mapping[str, Any] = run.plan.get("guards") or {}
     last = seconds[-1] if seconds else None
@@ -150,7 +157,7 @@ def abort_conditions(run: Run, seconds: Sequence[Second], steps: Sequence[Step])
     flight = last.in_flight if last else 0
     return [
         _errors(seconds),
-        _slow(run, seconds, steps),
+        _slow(run, seconds),
         _used("rate", "Rate", last.target if last else 0.0, rate, f"of {rate:,}/s"),
         _used("connections", "In flight", flight, connections, f"of {connections:,}"),
         _condition("time", "Time", spent / longest, f"{spoken(min(spent, longest))} of {spoken(longest)}"),
@@ -158,25 +165,30 @@ def abort_conditions(run: Run, seconds: Sequence[Second], steps: Sequence[Step])
 
 
 def _errors(seconds: Sequence[Second]) -> AbortCondition:
-    recent = seconds[-ERRORS_FOR:]
+    recent = seconds[-ERRORS_S:]
     total = sum(second.answered + second.errors for second in recent)
     if not total:
         return AbortCondition("errors", "Errors", None, "no responses yet", "")
     found = sum(second.errors for second in recent) / total
-    text = f"{share(found)}; stops above {100 * ERRORS_SHARE:g} % for {ERRORS_FOR} s"
+    text = f"{share(found)}; stops above {100 * ERRORS_SHARE:g} % for {ERRORS_S} s"
     return _condition("errors", "Errors", found / ERRORS_SHARE, text)
 
 
-def _slow(run: Run, seconds: Sequence[Second], steps: Sequence[Step]) -> AbortCondition:
-    """The last seconds' best p95 against three times that of the first step, where that ends the load at all."""
+def _slow(run: Run, seconds: Sequence[Second]) -> AbortCondition:
+    """The last seconds' best p95 against three times that of the first ones, where that ends the load at all."""
     if (run.plan.get("load") or {}).get("kind", "search") in PROBING:
         return AbortCondition("slow", "Latency", None, NOT_WATCHED, "")
-    base = steps[0].p95_ms if steps else None
-    recent = [second.p95_ms for second in seconds[-SLOW_FOR:] if second.p95_ms is not None]
+    base = baseline_ms(_first_p95(run) if len(seconds) == SHOWN else (second.p95_ms for second in seconds))
+    recent = [second.p95_ms for second in seconds[-SLOWER_S:] if second.p95_ms is not None]
     if not base or not recent:
-        return AbortCondition("slow", "Latency", None, "no earlier step to compare with", "")
-    text = f"p95 {words_of(min(recent))}; stops above {words_of(SLOW_TIMES * base)} for {SLOW_FOR} s"
-    return _condition("slow", "Latency", min(recent) / (SLOW_TIMES * base), text)
+        return AbortCondition("slow", "Latency", None, "no responses yet", "")
+    text = f"p95 {words_of(min(recent))}; stops above {words_of(SLOWER_BY * base)} for {SLOWER_S} s"
+    return _condition("slow", "Latency", min(recent) / (SLOWER_BY * base), text)
+
+
+def _first_p95(run: Run) -> Iterable[float | None]:
+    """Of a run that goes on for longer than is drawn."""
+    return run.seconds.exclude(p95_ms=None).order_by("at").values_list("p95_ms", flat=True)[:BASELINE_S]
 
 
 def _used(id_: str, name: str, value: float, most: float, of: str) -> AbortCondition:

@@ -65,7 +65,7 @@ def run_context(request: PageRequest, run: Run) -> dict[str, Any]:
     }
     if going:
         waits = run.state == Run.State.WAITING and run.begin_by is None
-        going_on = {"phase": phase(run, seconds, steps), "abort_conditions": abort_conditions(run, seconds, steps)}
+        going_on = {"phase": phase(run, seconds, steps), "abort_conditions": abort_conditions(run, seconds)}
         return context | going_on | {"needs_approval": run.phase if waits else ""}
     limit = limit_context(request, run) if run.result else {}
     return context | result_context(run) | limit

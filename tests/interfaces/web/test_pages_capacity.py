@@ -14,7 +14,7 @@ from django.test import Client
 from apps.accounts.actors import Actor
 from apps.accounts.models import Membership
 from apps.capacity.measure.history import since_last
-from apps.capacity.models import Comparison, Run
+from apps.capacity.models import Comparison, Run, Second
 from apps.core.clock import now
 from apps.definitions.models import CapacityTest, Pool
 from tests.interfaces.capacity_env import make_run, make_test, result_of_steps
@@ -174,6 +174,21 @@ def test_slowness_is_shown_as_an_abort_condition_only_where_it_is_one(
     page = text(client_of(tutorial_env), f"/capacity-runs/{run.pk}")
     assert ("stops above 1,176 ms for 10 s" in page) is watched
     assert ("not an abort condition during a search: the objective ends each step" in page) is not watched
+
+
+def test_slowness_is_compared_with_the_first_seconds_however_long_the_run(
+    shop_test: CapacityTest, tutorial_env: Actor
+) -> None:
+    run = make_run(shop_test, steps=1, state="running")
+    run.plan["load"]["kind"] = "soak"
+    run.save()
+    run.seconds.all().delete()
+    told = {"target": 9, "offered": 9, "answered": 9, "errors": 0, "in_flight": 1}
+    times = ((at, 100.0 if at < 20 else 250.0) for at in range(300))
+    Second.objects.bulk_create(
+        Second(run=run, at=now() + timedelta(seconds=at - 300), p95_ms=p95, **told) for at, p95 in times
+    )
+    assert "p95 250 ms; stops above 300 ms for 10 s" in text(client_of(tutorial_env), f"/capacity-runs/{run.pk}")
 
 
 def test_old_seconds_are_shown_with_their_age(shop_test: CapacityTest, tutorial_env: Actor) -> None:
