@@ -13,6 +13,7 @@ from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import BadRequest, PermissionDenied
 from django.db import DataError
 from django.http import Http404, HttpRequest, HttpResponse
+from django.middleware.csrf import rotate_token
 from django.shortcuts import redirect, render
 from django.template import TemplateDoesNotExist
 from django.template.loader import get_template
@@ -22,8 +23,8 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_http_methods, require_POST
 
 from apps.accounts.actors import Actor, memberships_of
-from apps.accounts.choosing import IMPERSONATION, actor_of_session
-from apps.accounts.models import Membership
+from apps.accounts.choosing import CHOSEN, IMPERSONATION, actor_of_session
+from apps.accounts.models import Account, Membership
 from apps.core import events
 from apps.core.caching import made_once
 from apps.core.errors import Forbidden, NotFound
@@ -124,8 +125,22 @@ def recognise(request: Any) -> Actor:
         raise PermissionDenied("You are signed in but belong to no account. Ask an operator to invite you to one.")
     if not actor.impersonating and IMPERSONATION in request.session:
         impersonation.end(name=actor.name, session=request.session.pop(IMPERSONATION))  # the hour is over
+    if not actor.impersonating:
+        _stay_in(request, actor.account)
     request.actor = actor
     return actor
+
+
+def _stay_in(request: Any, account: Account) -> None:
+    """Somebody taken out of the account whose forms stand open does nothing by them in another one."""
+    before = request.session.get(CHOSEN)
+    if before == account.pk or (before is None and len(request.memberships) == 1):
+        return
+    request.session[CHOSEN] = account.pk
+    if before is not None:
+        rotate_token(request)
+        if request.method == "POST":
+            raise PermissionDenied("Nothing was saved. You are no longer a member of the account that this form is of.")
 
 
 def operators_only(actor: Actor, what: str) -> None:

@@ -221,3 +221,25 @@ def test_a_form_that_stood_open_while_its_person_switched_accounts_does_nothing_
     assert "switched accounts in another tab" in page.content.decode()
     assert client.post("/people/invite", form_of(client, "/people/invite") | sent).status_code == 200
     assert Invitation.objects.get().account == globex.account
+
+
+@pytest.mark.parametrize("looked", [False, True])
+def test_a_form_of_an_account_that_one_was_taken_out_of_does_nothing_in_another(
+    acme: Actor, globex: Actor, looked: bool
+) -> None:
+    client_of(acme)
+    user = User.objects.get()
+    Membership.objects.create(user=user, account=globex.account, role="admin")
+    client = browser_of(user)
+    sent = {"/email": "ann@example.com", "/role": "viewer"}
+    of_acme = form_of(client, "/people/invite")
+    Membership.objects.get(user=user, account=acme.account).delete()
+    if looked:
+        assert client.get("/people").context["actor"].account == globex.account
+    page = client.post("/people/invite", of_acme | sent)
+    said = "This form has expired" if looked else "You are no longer a member of the account that this form is of."
+    assert (page.status_code, said in page.content.decode()) == (403, True)
+    assert client.post("/people/invite", of_acme | sent).status_code == 403
+    assert not Invitation.objects.exists()
+    assert client.post("/people/invite", form_of(client, "/people/invite") | sent).status_code == 200
+    assert Invitation.objects.get().account == globex.account
