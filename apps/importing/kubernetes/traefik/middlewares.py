@@ -111,20 +111,23 @@ def _strip(steps: Steps, middleware: Manifest, at: Path) -> None:
     middleware.mapped(at)
 
 
-def _add(steps: Steps, middleware: Manifest, at: Path) -> None:
+def _path(steps: Steps, middleware: Manifest, at: Path, name: str) -> str | None:
+    """The path in a field; None where it is none, which closes the routes."""
     try:
-        steps.add = grammar.path(str(middleware.at(*at, "prefix")))
-        middleware.mapped(at)
+        found = grammar.path(str(middleware.at(*at, name)))
     except GrammarError as error:
         steps.close(middleware, at, error.message)
+        return None
+    middleware.mapped(at)
+    return found
+
+
+def _add(steps: Steps, middleware: Manifest, at: Path) -> None:
+    steps.add = _path(steps, middleware, at, "prefix") or steps.add
 
 
 def _replace(steps: Steps, middleware: Manifest, at: Path) -> None:
-    try:
-        steps.replace = grammar.path(str(middleware.at(*at, "path")))
-        middleware.mapped(at)
-    except GrammarError as error:
-        steps.close(middleware, at, error.message)
+    steps.replace = _path(steps, middleware, at, "path") or steps.replace
 
 
 def _to_scheme(steps: Steps, middleware: Manifest, at: Path) -> None:
