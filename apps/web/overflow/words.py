@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from apps.logs.filters import word_of
@@ -144,9 +145,14 @@ def table_twin(flow: Flow) -> list[TwinRow]:
     return rows
 
 
+def mostly_capped(uses: Iterable[RegionUse], rejected_rps: float) -> bool:
+    """Whether ceilings of accounts keep out most of what is rejected; they do where regions have room."""
+    return sum(use.capped_rps for use in uses) > rejected_rps / 2
+
+
 def _refused_why(use: RegionUse) -> str:
-    """What keeps most of it out; ceilings of an account refuse where regions have room."""
-    if use.capped_rps > use.rejected_rps / 2:
+    """What keeps most of it out."""
+    if mostly_capped([use], use.rejected_rps):
         return "the account has used its share of a node"
     if use.drained:
         return f"{use.name} is drained, and no other region takes it"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from apps.observe.numbers import Numbers, Series
 from apps.overflow.flows import Flow, Point
 from apps.web.kit.figures import AT_LEAST, amount, share, spark
-from apps.web.overflow.words import rate
+from apps.web.overflow.words import mostly_capped, rate
 
 OLDEST = 10  # points at the beginning of the hour that make up what it was an hour ago
 STEADY = 0.1
@@ -59,8 +59,8 @@ def figures(now: Numbers, series: Series, moved: Sequence[Point], flow: Flow) ->
 
 def _refused_why(flow: Flow) -> str:
     """What keeps most of it out."""
-    capped = sum(use.capped_rps for use in flow.regions)
-    return "accounts have used their share" if capped > flow.rejected_rps / 2 else "no region has room"
+    capped = mostly_capped(flow.regions, flow.rejected_rps)
+    return "accounts have used their share" if capped else "no region has room"
 
 
 def _latency(value: float | None) -> tuple[str, str]:
