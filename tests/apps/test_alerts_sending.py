@@ -19,7 +19,7 @@ from apps.alerts.telling.messages import one_line
 from apps.core.clock import now
 from apps.core.errors import Conflict, Invalid
 from apps.core.secrets.sealing import unseal
-from apps.definitions.models import AlertChannel, Server
+from apps.definitions.models import AlertChannel, Pool, Server
 from apps.definitions.reading.describing import describe
 from apps.definitions.services import save_object
 from apps.observe.evaluate.conditions import Reason, Type
@@ -298,19 +298,25 @@ def test_a_mail_server_that_refuses_is_a_failure_in_plain_words(
     assert row.attempts[0]["error"] == "The mail server did not take it (SMTPDataError)."
 
 
-@pytest.mark.slow(reason="alerts are looked at seventy times")
-def test_what_got_worse_and_is_told_elsewhere_ends_in_every_thread_that_began(
-    installation: Installation, acme: Actor, receiver: Receiver
-) -> None:
-    """Incidents of pagers are threads: four pools are told of alone, four together, and then all of them once more."""
-    channel = hook(acme, url=receiver.url)
-    pools = [make_pool(acme, f"p{number}", f"10.1.{number}.1", f"10.1.{number}.2") for number in range(7)]
+def worsened(installation: Installation, acme: Actor, number: int) -> list[Pool]:
+    """So many pools, each with a server that failed long enough to be told of, and then with none that is up."""
+    pools = [make_pool(acme, f"p{each}", f"10.1.{each}.1", f"10.1.{each}.2") for each in range(number)]
     first = {pool: Server.objects.filter(backend__pool=pool).earliest("name") for pool in pools}
     for pool in pools:
         installation.pool(pool, down=False, failing=(first[pool],))
     installation.tick(times=70)
     for pool in pools:
         installation.pool(pool, failing=(first[pool],))
+    return pools
+
+
+@pytest.mark.slow(reason="alerts are looked at seventy times")
+def test_what_got_worse_and_is_told_elsewhere_ends_in_every_thread_that_began(
+    installation: Installation, acme: Actor, receiver: Receiver
+) -> None:
+    """Incidents of pagers are threads: four pools are told of alone, four together, and then all of them once more."""
+    channel = hook(acme, url=receiver.url)
+    pools = worsened(installation, acme, 7)
     installation.deliver()
     installation.tick(61, times=2)
     installation.deliver()
@@ -327,13 +333,7 @@ def test_what_nobody_heard_in_an_earlier_thread_is_not_sent_when_it_is_over(
     installation: Installation, acme: Actor
 ) -> None:
     channel = hook(acme)
-    pools = [make_pool(acme, f"p{number}", f"10.1.{number}.1", f"10.1.{number}.2") for number in range(4)]
-    first = {pool: Server.objects.filter(backend__pool=pool).earliest("name") for pool in pools}
-    for pool in pools:
-        installation.pool(pool, down=False, failing=(first[pool],))
-    installation.tick(times=70)
-    for pool in pools:
-        installation.pool(pool, failing=(first[pool],))
+    pools = worsened(installation, acme, 4)
     installation.tick(61, times=2)
     installation.healthy(*pools)
     installation.tick(61, times=4)

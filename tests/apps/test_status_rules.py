@@ -12,6 +12,7 @@ from apps.alerts.models import Alert
 from apps.alerts.services import make_silence
 from apps.audit.models import Entry
 from apps.core.clock import now
+from apps.definitions.models import Pool
 from apps.definitions.shapes.base.words import instant_text
 from apps.observe.evaluate.conditions import Reason, Type
 from apps.status import following, services
@@ -34,6 +35,16 @@ def installation(tutorial_env: Actor) -> Installation:
 
 def at(**back: float) -> str:
     return instant_text(now() + timedelta(**back)) or ""
+
+
+def go_down(installation: Installation, acme: Actor) -> Pool:
+    """The pool behind the page of acme has no server up, and the page has followed its rule."""
+    make_page(acme, rules=["pool-down"])
+    (pool,) = pools_behind(acme)
+    installation.pool(pool)
+    installation.tick()
+    following.follow(installation.at)
+    return pool
 
 
 def test_a_rule_opens_an_incident_in_words_of_visitors_and_resolves_it(installation: Installation, acme: Actor) -> None:
@@ -76,11 +87,7 @@ def test_what_other_regions_serve_is_called_degraded(installation: Installation,
 
 
 def test_what_nobody_knows_resolves_nothing(installation: Installation, acme: Actor) -> None:
-    make_page(acme, rules=["pool-down"])
-    (pool,) = pools_behind(acme)
-    installation.pool(pool)
-    installation.tick()
-    following.follow(installation.at)
+    go_down(installation, acme)
     installation.watched = False
     installation.tick(60, times=3)
     following.follow(installation.at)
@@ -88,11 +95,7 @@ def test_what_nobody_knows_resolves_nothing(installation: Installation, acme: Ac
 
 
 def test_an_incident_that_a_person_wrote_about_is_theirs_to_close(installation: Installation, acme: Actor) -> None:
-    make_page(acme, rules=["pool-down"])
-    (pool,) = pools_behind(acme)
-    installation.pool(pool)
-    installation.tick()
-    following.follow(installation.at)
+    pool = go_down(installation, acme)
     services.write_update(actor=acme, incident_id=Incident.objects.get().pk, spec={"text": "We are at it."})
     installation.healthy(pool)
     installation.tick(12, times=2)
@@ -141,11 +144,7 @@ def test_an_alert_that_touches_the_page_again_has_its_incident_open_again(
     installation: Installation, acme: Actor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(following, "MOST_AGAIN", 1)
-    make_page(acme, rules=["pool-down"])
-    (pool,) = pools_behind(acme)
-    installation.pool(pool)
-    installation.tick()
-    following.follow(installation.at)
+    go_down(installation, acme)
     said = []
     for _ in range(2):
         for rules in ([], ["pool-down"]):  # so that it no longer touches the page, and touches it again
@@ -163,11 +162,7 @@ def test_an_alert_that_touches_the_page_again_has_its_incident_open_again(
 def test_an_incident_that_a_person_resolved_is_not_open_again_by_itself(
     installation: Installation, acme: Actor
 ) -> None:
-    make_page(acme, rules=["pool-down"])
-    (pool,) = pools_behind(acme)
-    installation.pool(pool)
-    installation.tick()
-    following.follow(installation.at)
+    go_down(installation, acme)
     spec = {"text": "It was the measuring.", "status": "resolved"}
     services.write_update(actor=acme, incident_id=Incident.objects.get().pk, spec=spec)
     following.follow(installation.at)
@@ -178,11 +173,7 @@ def test_an_incident_that_a_person_resolved_is_not_open_again_by_itself(
 def test_an_incident_that_somebody_deleted_is_not_opened_again_by_its_alert(
     installation: Installation, acme: Actor, *, written: bool
 ) -> None:
-    make_page(acme, rules=["pool-down"])
-    (pool,) = pools_behind(acme)
-    installation.pool(pool)
-    installation.tick()
-    following.follow(installation.at)
+    pool = go_down(installation, acme)
     row = Incident.objects.get()
     if written:
         services.write_update(actor=acme, incident_id=row.pk, spec={"text": "We are at it."})
@@ -200,11 +191,7 @@ def test_an_incident_that_somebody_deleted_is_not_opened_again_by_its_alert(
 def test_a_rule_that_the_page_forgets_and_an_alert_that_is_forgotten_leave_nothing_open(
     installation: Installation, acme: Actor
 ) -> None:
-    make_page(acme, rules=["pool-down"])
-    (pool,) = pools_behind(acme)
-    installation.pool(pool)
-    installation.tick()
-    following.follow(installation.at)
+    go_down(installation, acme)
     make_page(acme, rules=[])
     following.follow(installation.at)
     assert Incident.objects.get().resolved_at == installation.at

@@ -206,20 +206,27 @@ def form_of(client: Client, path: str) -> dict[str, str]:
     return {"csrfmiddlewaretoken": str(client.get(path).context["csrf_token"])}
 
 
-def test_a_form_that_stood_open_while_its_person_switched_accounts_does_nothing_in_the_other(
-    acme: Actor, globex: Actor
-) -> None:
+INVITED = {"/email": "ann@example.com", "/role": "viewer"}
+
+
+def with_an_open_form(acme: Actor, globex: Actor) -> tuple[Client, dict[str, str]]:
+    """Somebody of both accounts, with the form open that invites people to acme."""
     client_of(acme)
     user = User.objects.get()
     Membership.objects.create(user=user, account=globex.account, role="admin")
     client = browser_of(user)
-    sent = {"/email": "ann@example.com", "/role": "viewer"}
-    of_acme = form_of(client, "/people/invite")
+    return client, form_of(client, "/people/invite")
+
+
+def test_a_form_that_stood_open_while_its_person_switched_accounts_does_nothing_in_the_other(
+    acme: Actor, globex: Actor
+) -> None:
+    client, of_acme = with_an_open_form(acme, globex)
     client.post("/switch", form_of(client, "/people") | {"account": "globex"})
-    page = client.post("/people/invite", of_acme | sent)
+    page = client.post("/people/invite", of_acme | INVITED)
     assert (page.status_code, Invitation.objects.count()) == (403, 0)
     assert "switched accounts in another tab" in page.content.decode()
-    assert client.post("/people/invite", form_of(client, "/people/invite") | sent).status_code == 200
+    assert client.post("/people/invite", form_of(client, "/people/invite") | INVITED).status_code == 200
     assert Invitation.objects.get().account == globex.account
 
 
@@ -227,19 +234,14 @@ def test_a_form_that_stood_open_while_its_person_switched_accounts_does_nothing_
 def test_a_form_of_an_account_that_one_was_taken_out_of_does_nothing_in_another(
     acme: Actor, globex: Actor, looked: bool
 ) -> None:
-    client_of(acme)
-    user = User.objects.get()
-    Membership.objects.create(user=user, account=globex.account, role="admin")
-    client = browser_of(user)
-    sent = {"/email": "ann@example.com", "/role": "viewer"}
-    of_acme = form_of(client, "/people/invite")
-    Membership.objects.get(user=user, account=acme.account).delete()
+    client, of_acme = with_an_open_form(acme, globex)
+    Membership.objects.get(account=acme.account).delete()
     if looked:
         assert client.get("/people").context["actor"].account == globex.account
-    page = client.post("/people/invite", of_acme | sent)
+    page = client.post("/people/invite", of_acme | INVITED)
     said = "This form has expired" if looked else "You are no longer a member of the account that this form is of."
     assert (page.status_code, said in page.content.decode()) == (403, True)
-    assert client.post("/people/invite", of_acme | sent).status_code == 403
+    assert client.post("/people/invite", of_acme | INVITED).status_code == 403
     assert not Invitation.objects.exists()
-    assert client.post("/people/invite", form_of(client, "/people/invite") | sent).status_code == 200
+    assert client.post("/people/invite", form_of(client, "/people/invite") | INVITED).status_code == 200
     assert Invitation.objects.get().account == globex.account
