@@ -10,11 +10,11 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import unquote, urlunsplit
 
 import dj_database_url
 
-from apps.core.stores.hosts import user_and_hosts
+from apps.core.stores.hosts import split, user_and_hosts
 from controlplane import environment, shapes
 
 SQLITE, POSTGRESQL = "django.db.backends.sqlite3", "django.db.backends.postgresql"
@@ -103,7 +103,7 @@ def database(url: str, pooler: str = "") -> dict[str, Any]:
 
 def _parsed(url: str) -> dict[str, Any]:
     """As dj_database_url reads it; of several hosts the one that takes writes is wanted."""
-    parts = urlsplit(url)
+    parts = split(url)
     user, hosts = user_and_hosts(parts.netloc)
     one = url if len(hosts) == 1 else urlunsplit(parts._replace(netloc=f"{user}several"))
     found: dict[str, Any] = {**dj_database_url.parse(one, conn_max_age=60, conn_health_checks=True)}

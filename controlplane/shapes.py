@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
 from apps.core.stores import redis_url
-from apps.core.stores.hosts import user_and_hosts
+from apps.core.stores.hosts import split, user_and_hosts
 
 _HOST = re.compile(r"\*|\.?[A-Za-z0-9_]([A-Za-z0-9_.-]{0,252})|\[[0-9A-Fa-f:.]+\]|[0-9A-Fa-f:]+")
 _PEPPER = re.compile(r"[0-9]{1,6}:[^,\s]{8,}")
@@ -70,7 +70,7 @@ def _is_database(value: str) -> bool:
     if re.search(r"[\s\x00-\x1f]", value):
         return False
     try:
-        parts = urlsplit(value)
+        parts = split(value)
         user_and_hosts(parts.netloc)
     except ValueError:
         return False

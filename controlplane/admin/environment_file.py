@@ -6,8 +6,9 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
+from apps.core.stores.hosts import split
 from controlplane import environment
 
 # Names of any shell; what else a process was given may be a secret of something.
@@ -65,7 +66,7 @@ def _is_secret(name: str) -> bool:
 def _passwords(value: str) -> list[str]:
     """What stands inside of a value: the password of a URL, entries of a list, numbered peppers."""
     try:
-        password = urlsplit(value).password
+        password = split(value).password
     except ValueError:
         password = None
     entries = [entry.partition(":")[2] or entry for entry in value.split(",")] if "://" not in value else []

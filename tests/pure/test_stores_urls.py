@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ssl
+from pathlib import Path
 
 import pytest
 import redis
 import redis.sentinel
 
 from apps.core.stores import redis_clients, redis_url
-from apps.core.stores.hosts import user_and_hosts
+from apps.core.stores.hosts import split, user_and_hosts
+from controlplane import shapes
+from controlplane.admin import environment_file
 
 THREE = "redis+sentinel://spillway:p%40ss@a:1,b,[2001:db8::1]:3/main/2?sentinel_password=s3cret"
 SECURED = "rediss://:p%40ss@cache.example/1?ssl_ca_certs=/etc/ca.pem"
@@ -91,3 +94,19 @@ def test_what_can_be_followed_is_taken(url: str) -> None:
 )
 def test_hosts_are_separated_by_commas(netloc: str, found: object) -> None:
     assert user_and_hosts(netloc) == found
+
+
+def test_one_of_several_hosts_may_stand_in_brackets() -> None:
+    """Pythons since 3.11.12, and what Debian 12 has, refuse it by themselves."""
+    several = "postgresql://u:p@a:1,b,[2001:db8::1]:3/s?x=1#y"
+    found = split(several)
+    assert (found.scheme, found.netloc, found.path) == ("postgresql", "u:p@a:1,b,[2001:db8::1]:3", "/s")
+    assert (found.query, found.fragment, found.geturl()) == ("x=1", "y", several)
+    assert shapes.DATABASE.fits(several)
+
+
+def test_a_bundle_for_support_hides_passwords_of_urls_with_several_hosts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPILLWAY_REDIS_URL", THREE)
+    assert {"p%40ss", "p@ss"} <= set(environment_file.secrets_of(tmp_path / "none"))

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
+import re
+from urllib.parse import SplitResult, urlsplit
+
+NETLOC = re.compile(r"(?<=://)[^/?#]*")
+
+
+def split(url: str) -> SplitResult:
+    """As `urlsplit`, which newer Pythons refuse where one of several hosts stands in brackets (CPython gh-105704)."""
+    netloc = NETLOC.search(url)
+    if netloc is None:
+        return urlsplit(url)
+    return urlsplit(url[: netloc.start()] + url[netloc.end() :])._replace(netloc=netloc.group())
 
 
 def user_and_hosts(netloc: str) -> tuple[str, list[tuple[str, int | None]]]:

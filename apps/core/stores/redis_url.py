@@ -9,12 +9,12 @@ import socket
 import ssl
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qsl, quote, unquote, urlsplit
+from urllib.parse import parse_qsl, quote, unquote
 
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from apps.core.stores.hosts import user_and_hosts
+from apps.core.stores.hosts import split, user_and_hosts
 
 CLEAR, TLS = ("redis", "redis+sentinel"), ("rediss", "rediss+sentinel")
 PORT, SENTINEL_PORT = 6379, 26379
@@ -76,7 +76,7 @@ class RedisUrl:
 
 def read(url: str) -> RedisUrl:
     """Raises ValueError for what is no such URL."""
-    parts = urlsplit(url)
+    parts = split(url)
     if parts.scheme not in CLEAR + TLS or parts.fragment:
         raise ValueError("not a URL of Redis")
     by_sentinels, secured = parts.scheme.endswith("+sentinel"), parts.scheme in TLS
