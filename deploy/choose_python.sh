@@ -1,8 +1,11 @@
 #!/bin/sh
-# Prints the Python that the console's virtual environment is made with: the one named as argument, else python3 where
-# it fits, else the newest that fits. The lock is for Python 3.11 to 3.14 (docs/operate/compatibility.md).
+# Prints the Python that the console's virtual environment is made with: the one named as argument, else the system's own
+# where it fits, else python3, else the newest in PATH that fits. The system's comes with its updates, and is optimised,
+# which one compiled at home rarely is: a fifth faster. The lock is for Python 3.11 to 3.14
+# (docs/operate/compatibility.md).
 set -eu
 
+SYSTEMS="${SYSTEMS-/usr/bin/python3}"
 FITTING="3.14 3.13 3.12 3.11"
 
 version() {
@@ -29,7 +32,7 @@ if [ -n "${1:-}" ]; then
     command -v "$1"
     exit 0
 fi
-for each in python3 $(printf 'python%s ' $FITTING); do
+for each in $SYSTEMS python3 $(printf 'python%s ' $FITTING); do
     if fits "$(version "$each")"; then
         command -v "$each"
         exit 0

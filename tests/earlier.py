@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import tarfile
 import tempfile
 from pathlib import Path
 
@@ -34,8 +33,7 @@ def tree() -> Path:
         folder = Path(tempfile.mkdtemp(dir=KEPT))
         packed = folder.with_suffix(".tar")
         subprocess.run(["git", "archive", "--format", "tar", "-o", packed, release()], cwd=ROOT, check=True)
-        with tarfile.open(packed) as archive:
-            archive.extractall(folder, filter="data")
+        subprocess.run(["tar", "-xf", packed, "-C", folder], check=True)
         packed.unlink()
         # Its console reads all static files when it starts; third-party ones are never in the history.
         (folder / VENDOR).symlink_to(ROOT / VENDOR)

@@ -33,7 +33,8 @@ def _python(path: Path, name: str, version: str) -> None:
 
 def _run(path: Path, script: str, *words: str) -> subprocess.CompletedProcess[str]:
     command = ["/bin/sh", str(ROOT / "deploy" / script), *words]
-    return subprocess.run(command, env={"PATH": str(path)}, capture_output=True, text=True, check=False)
+    systems = {"PATH": str(path), "SYSTEMS": str(path / "system" / "python3")}
+    return subprocess.run(command, env=systems, capture_output=True, text=True, check=False)
 
 
 def test_the_named_python_is_taken_where_it_fits() -> None:
@@ -50,7 +51,16 @@ def test_another_one_is_refused_with_what_to_do(path: Path, name: str, version: 
     assert "make up PYTHON=python3.12" in done.stderr
 
 
-def test_without_a_name_python3_is_taken_and_where_it_is_too_old_the_newest_that_fits(path: Path) -> None:
+def test_without_a_name_the_systems_own_is_taken_where_it_fits(path: Path) -> None:
+    (path / "system").mkdir()
+    _python(path, "python3", "3.12")
+    _python(path / "system", "python3", "3.11")
+    assert _run(path, "choose_python.sh").stdout.strip() == f"{path}/system/python3"
+    _python(path / "system", "python3", "3.9")
+    assert _run(path, "choose_python.sh").stdout.strip() == f"{path}/python3"
+
+
+def test_where_the_systems_does_not_fit_python3_is_taken_and_where_it_is_too_old_the_newest_that_fits_it_is_too_old_the_newest_that_fits(path: Path) -> None:
     for version in ("3.11", "3.12", "3.9"):
         _python(path, f"python{version}", version)
     _python(path, "python3", "3.11")
