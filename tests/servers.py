@@ -42,7 +42,7 @@ def postgresql(directory: Path, *, durable: bool = False) -> Iterator[str]:
     tools, data = postgresql_bin(), directory / "data"
     initdb = [*prefix, str(tools / "initdb"), "-D", str(data), "-U", "spillway", "-A", "trust", "-E", "UTF8"]
     subprocess.run([*initdb, "--no-sync", "--locale=C.UTF-8"], check=True, stdout=subprocess.DEVNULL, cwd=directory)
-    options = f"-c listen_addresses= -c unix_socket_directories={directory} -c max_connections=200 -c jit=off"
+    options = f"-c listen_addresses= -c unix_socket_directories={directory} -c max_connections=200 -c jit=off -c join_collapse_limit=1 -c from_collapse_limit=1"
     if not durable:  # it is not what is tested, and costs minutes on a slow disk
         options += " -c fsync=off -c full_page_writes=off -c synchronous_commit=off"
     url = f"postgresql://spillway@{str(directory).replace('/', '%2F')}/postgres"

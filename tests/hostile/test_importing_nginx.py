@@ -79,7 +79,7 @@ HOSTILE = {
     + "deny 10.0.0.1/31;" * 500
     + " proxy_pass http://a; } }",
 }
-# Each keeps its process busy until its ceiling, five seconds, as "blocks" does, which each change is asked.
+# Each keeps its process busy until its ceiling, two seconds, as "blocks" does, which each change is asked.
 BUSY = ("maps", "expressions")
 
 
@@ -93,7 +93,7 @@ BUSY = ("maps", "expressions")
 @pytest.mark.slow(reason="a process reads each file")
 def test_a_hostile_file_is_read_or_refused_within_its_ceilings(text: str) -> None:
     try:
-        found = read_apart(FORMATS["nginx"], text, {}, ImportOptions(), processor_s=5)
+        found = read_apart(FORMATS["nginx"], text, {}, ImportOptions(), processor_s=2)
     except TooMuchWork:
         return
     assert all(line.verdict for line in found.report)
