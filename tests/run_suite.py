@@ -157,7 +157,7 @@ def engines() -> Iterator[Engines]:
     with ExitStack() as stack:
         folders = [Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="spillway-"))) for _ in range(3)]
         both = {"SPILLWAY_REDIS_URL": stack.enter_context(redis(folders[0]))}
-        cluster = stack.enter_context(postgresql(folders[1]))
+        cluster = stack.enter_context(postgresql(folders[1], small=True))
         file, name = folders[2] / "template.sqlite3", "template_spillway"
         with psycopg.connect(cluster, autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}")

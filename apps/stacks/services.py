@@ -34,6 +34,7 @@ from apps.core.queue import enqueue_on_commit
 from apps.fleet.models import Stack, StaticIP
 from apps.fleet.services import STACK_TASK, request_stack_push
 from apps.stacks.models import StackRun, StackSync, StateLock, StateVersion
+from apps.stacks.review import protecting
 from apps.stacks.run import lifecycle, reconciling
 from apps.stacks.run.due import due_stacks
 from apps.stacks.run.states import BUSY, S
@@ -182,8 +183,7 @@ def destroy(*, actor: Actor, stack_id: int, reason: str) -> StackRun:
 def _must_be_destroyable(stack: Stack, sync: StackSync) -> None:
     kept = StaticIP.objects.filter(stack=stack, protected=True).order_by("name").values_list("name", flat=True)
     if kept:
-        names = ", ".join(kept)
-        raise Conflict(f"The protected addresses {names} would be released: remove the protection first.")
+        raise Conflict(protecting.sentence(kept))
     run = lifecycle.open_run(stack.pk)
     if run is not None:
         raise Conflict(f"Run {run.pk} is {run.state}: wait for its end, or cancel it.")

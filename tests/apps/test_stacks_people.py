@@ -105,6 +105,13 @@ def test_an_address_that_is_protected_after_the_plan_was_made_is_not_released(en
     assert "aws_eip.ip" in env.standing
 
 
+def test_several_protected_addresses_are_named_together(env: Env) -> None:
+    for name in ("front", "back"):
+        StaticIP.objects.create(account=env.actor.account, name=name, kind="elastic", stack=env.stack, protected=True)
+    with pytest.raises(Conflict, match=r"^back, front are protected and would be released"):
+        services.destroy(actor=env.actor, stack_id=env.stack.pk, reason="moving away")
+
+
 def test_addresses_that_the_cloud_chose_reach_their_static_ips(env: Env) -> None:
     address = StaticIP.objects.create(account=env.actor.account, name="front", kind="elastic", stack=env.stack)
     both = "${[terraform_data.a.two, terraform_data.a.one]}"

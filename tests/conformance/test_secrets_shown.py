@@ -38,14 +38,18 @@ def stranger() -> Iterator[Stranger]:
 
 
 @cache
-def google_key(token_url: str) -> str:
-    """A service account's key as Google hands it out; it asks for tokens at the URL."""
+def private_key() -> str:
+    """One for all accounts: making it takes longer than what most of these tests do."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    pem = key.private_bytes(
+    return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     ).decode()
+
+
+def google_key(token_url: str) -> str:
+    """A service account's key as Google hands it out; it asks for tokens at the URL."""
     about = {"type": "service_account", "client_email": "spillway@acme.test", "project_id": "acme-prod-1"}
-    return json.dumps(about | {"private_key": pem, "private_key_id": "1", "token_uri": token_url})
+    return json.dumps(about | {"private_key": private_key(), "private_key_id": "1", "token_uri": token_url})
 
 
 @pytest.fixture(autouse=True)

@@ -60,7 +60,7 @@ def test_without_a_name_the_systems_own_is_taken_where_it_fits(path: Path) -> No
     assert _run(path, "choose_python.sh").stdout.strip() == f"{path}/python3"
 
 
-def test_where_the_systems_does_not_fit_python3_is_taken_and_where_it_is_too_old_the_newest_that_fits_it_is_too_old_the_newest_that_fits(path: Path) -> None:
+def test_else_python3_is_taken_and_where_that_is_too_old_the_newest_that_fits(path: Path) -> None:
     for version in ("3.11", "3.12", "3.9"):
         _python(path, f"python{version}", version)
     _python(path, "python3", "3.11")

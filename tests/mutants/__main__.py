@@ -104,7 +104,7 @@ def _environment() -> Iterator[Mapping[str, str]]:
         if "SPILLWAY_DATABASE_URL" not in environment:
             folders = [Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="spillway-"))) for _ in range(2)]
             environment["SPILLWAY_REDIS_URL"] = stack.enter_context(redis(folders[0]))
-            url = environment["SPILLWAY_DATABASE_URL"] = stack.enter_context(postgresql(folders[1]))
+            url = environment["SPILLWAY_DATABASE_URL"] = stack.enter_context(postgresql(folders[1], small=True))
             make_tables(url.removesuffix("postgres") + "template1", folders[0])
         yield environment
 

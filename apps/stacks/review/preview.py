@@ -23,7 +23,7 @@ from apps.definitions.writing.dry_runs.stack_differences import Decision, StackD
 from apps.drivers.infra.contract import PlannedChange
 from apps.fleet.models import Stack
 from apps.stacks.models import StackSync
-from apps.stacks.review import policies
+from apps.stacks.review import policies, protecting
 from apps.stacks.review import replacements as replacing
 from apps.stacks.review.differences import REPLACE, Difference, Words, read
 from apps.stacks.state import revision_store
@@ -199,8 +199,7 @@ def _decision(
     planned = _planned(after, wanted, labels, found)
     protected = {each.id for each in after.snapshot.addresses if each.protected}
     if kept := policies.released(planned, protected):
-        what = f"{', '.join(kept)} is protected and would be released to the cloud"
-        return Decision.REFUSED, f"The plan would fail: {what}. To release it, remove the protection first."
+        return Decision.REFUSED, f"The plan would fail: {protecting.sentence(kept)}"
     losing = Counter(each.action for each in planned if each.action in policies.LOSING)
     remaining = sum(len(named) for named in wanted["resources"].values())
     if policies.approves(after.approval, actor.name, planned, remaining):

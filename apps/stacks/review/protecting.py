@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from apps.fleet.models import StaticIP
 from apps.stacks.models import StackRun
@@ -16,7 +16,8 @@ def would_release(run: StackRun, changes: Sequence[Difference]) -> list[str]:
     return policies.released(changes, {f"ip-{pk}" for pk in rows.values_list("pk", flat=True)})
 
 
-def sentence(labels: Sequence[str]) -> str:
+def sentence(labels: Collection[str]) -> str:
     """Why the plan does not go on, and what to do."""
-    what = f"{', '.join(labels)} is protected and would be released to the cloud."
-    return f"{what} To release it, remove the protection first."
+    are, it = ("are", "them") if len(labels) > 1 else ("is", "it")
+    what = f"{', '.join(labels)} {are} protected and would be released to the cloud."
+    return f"{what} To release {it}, remove the protection first."
