@@ -6,6 +6,7 @@ import asyncio
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -326,6 +327,31 @@ def test_what_has_answered_is_shown_while_others_are_still_read() -> None:
         return found
 
     assert asyncio.run(parts()) == [{1}, {2}]
+
+
+def test_a_node_that_answers_when_a_round_is_over_is_asked_again_in_the_next_one() -> None:
+    release, asked = threading.Event(), Counter[int]()
+
+    def read(address: Address) -> Reading:
+        asked[address.node_id] += 1
+        if address.node_id == 2:
+            release.wait(30)
+        return Reading(address.node_id, now(), now(), state(3))
+
+    async def rounds() -> list[set[int]]:
+        collector = Collector(read=read, threads=2)
+        first = await one_round(collector, (1, 2), {1})
+        late = collector._running[2]
+        release.set()
+        await late
+        return [first, await one_round(collector, (1, 2), {1, 2})]
+
+    with asyncio.Runner(loop_factory=Hurried) as runner:
+        try:
+            assert runner.run(rounds()) == [{1}, {1, 2}]
+        finally:
+            release.set()
+    assert asked == {1: 2, 2: 2}
 
 
 def test_dead_nodes_get_threads_of_their_own() -> None:
