@@ -119,18 +119,18 @@ class Collector:
     async def read(self, addresses: Iterable[Address]) -> AsyncIterator[dict[int, Reading]]:
         """What answers before the deadline, in parts; nodes still being read from an earlier round are not asked again.
 
-        The first part is what has answered since that round ended. It is taken first: these nodes are asked again with
-        all others, not every other time.
+        The first part is what has answered since that round ended: these nodes are asked again with all others, not
+        every other time, and for what changed since then.
         """
-        loop, late = asyncio.get_running_loop(), self._done()
+        loop = asyncio.get_running_loop()
+        if late := self._done():
+            yield late
         for address in addresses:
             if address.node_id not in self._running:
                 pool = self._suspects if address.node_id in self._failed else self._living
                 seen = self.recorder.seen(address.node_id) if self.recorder else None
                 self._running[address.node_id] = loop.run_in_executor(pool, self._read, replace(address, seen=seen))
         until = loop.time() + DEADLINE
-        if late:
-            yield late
         while self._running and (left := until - loop.time()) > 0:
             await asyncio.wait(self._running.values(), timeout=min(left, SHOWN_EACH))
             if some := self._done():
