@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 # What a test does most: it runs Python that it has to read and compile first, in memory that is new to the process.
 WORK = "import asyncio, http.server, pydoc, unittest.mock, xml.dom.minidom, xmlrpc.client, _pydecimal"
-# Processor seconds of one turn where the budgets of the suite were set, with Debian's Python 3.11. One that was compiled
-# without its optimisations takes 0.55 on the same cores, and 1.30 on slower ones of the same type.
+# Processor seconds of one turn where the budgets of the suite were set, with Debian's Python 3.11. A Python compiled
+# without optimisations takes 0.55 on the same cores, and 1.30 on slower ones of the same type.
 REFERENCE_S = 0.4
 TURNS = 3
 
