@@ -95,6 +95,7 @@ def test_clients_are_counted_after_the_rest(acme_lines: list[Record], acme: Acto
     counted = shown(client, f"/requests{address.replace('&amp;', '&')}")
     assert "192.0.2.7" in counted
     assert '<span class="count">2</span>' in counted
+    assert re.search(r"counted at \d\d:\d\d:\d\d<", counted), "less often than what stands beside it"
     assert "<html" not in counted
 
 
