@@ -5,7 +5,7 @@
 # (docs/operate/compatibility.md).
 set -eu
 
-SYSTEMS="${SYSTEMS-/usr/bin/python3}"
+SYSTEM_PYTHON="${SYSTEM_PYTHON-/usr/bin/python3}"
 FITTING="3.14 3.13 3.12 3.11"
 
 version() {
@@ -32,7 +32,7 @@ if [ -n "${1:-}" ]; then
     command -v "$1"
     exit 0
 fi
-for each in $SYSTEMS python3 $(printf 'python%s ' $FITTING); do
+for each in $SYSTEM_PYTHON python3 $(printf 'python%s ' $FITTING); do
     if fits "$(version "$each")"; then
         command -v "$each"
         exit 0

@@ -33,8 +33,8 @@ def _python(path: Path, name: str, version: str) -> None:
 
 def _run(path: Path, script: str, *words: str) -> subprocess.CompletedProcess[str]:
     command = ["/bin/sh", str(ROOT / "deploy" / script), *words]
-    systems = {"PATH": str(path), "SYSTEMS": str(path / "system" / "python3")}
-    return subprocess.run(command, env=systems, capture_output=True, text=True, check=False)
+    machine = {"PATH": str(path), "SYSTEM_PYTHON": str(path / "system" / "python3")}
+    return subprocess.run(command, env=machine, capture_output=True, text=True, check=False)
 
 
 def test_the_named_python_is_taken_where_it_fits() -> None:
