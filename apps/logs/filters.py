@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import ipaddress
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from apps.compiler.address_spelling import spelled
@@ -83,9 +83,20 @@ class _Value:
 
 def parse(text: str) -> tuple[Condition, ...]:
     """The conditions of a filter. Raises FilterError."""
+    conditions = tuple(map(_condition, _words(text)))
+    if len(conditions) > MOST_WORDS:
+        raise FilterError("", f"The filter has {len(conditions)} words; {MOST_WORDS} are the most.")
+    return conditions
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a filter as they are written. Raises FilterError."""
+    return [match["word"] for match in _words(text)]
+
+
+def _words(text: str) -> Iterator[re.Match[str]]:
     if len(text) > LONGEST:
         raise FilterError("", f"The filter is longer than {LONGEST} characters.")
-    conditions = []
     at = 0
     while text[at:].strip():
         match = _WORD.match(text, at)
@@ -94,11 +105,8 @@ def parse(text: str) -> tuple[Condition, ...]:
             raise FilterError(
                 rest, f"{rest}: a quote does not end; close it, or put the text in quotes and a \\ before it."
             )
-        conditions.append(_condition(match))
+        yield match
         at = match.end()
-    if len(conditions) > MOST_WORDS:
-        raise FilterError("", f"The filter has {len(conditions)} words; {MOST_WORDS} are the most.")
-    return tuple(conditions)
 
 
 def word_of(field: str, value: str, *, negated: bool = False) -> str:
@@ -137,7 +145,7 @@ def _free_text(word: str, raw: str, negated: bool) -> Condition:
 
 def _field(word: str, written: str) -> str:
     if written.lower().startswith(HEADER):
-        return HEADER + written[len(HEADER) :]
+        return written.lower()  # as nodes write names of headers
     name = ALIASES.get(written.lower(), written.lower())
     if name in FIELDS:
         return name
@@ -168,6 +176,8 @@ def _plain(raw: str) -> str:
 def _number_condition(word: str, name: str, sign: Comparison, values: list[_Value], negated: bool) -> Condition:
     if sign != Comparison.IS and len(values) > 1:
         raise FilterError(word, f"{word} compares with several values: write one.")
+    if not all(value.text for value in values):
+        return _without_number(word, name, sign, values, negated)
     numbers: list[int] = []
     for value in values:
         if name == "status" and sign == Comparison.IS and re.fullmatch("[1-5]xx", value.text.lower()):
@@ -176,6 +186,13 @@ def _number_condition(word: str, name: str, sign: Comparison, values: list[_Valu
         else:
             numbers.append(_number(word, name, value.text))
     return Condition(name, sign, tuple(numbers), negated)
+
+
+def _without_number(word: str, name: str, sign: Comparison, values: list[_Value], negated: bool) -> Condition:
+    """Lines that have no such number: what none of them has is 0 or more."""
+    if sign != Comparison.IS or len(values) > 1:
+        raise FilterError(word, f'{word}: write {name}:"" alone for lines without this number.')
+    return Condition(name, Comparison.AT_LEAST, (0,), not negated)
 
 
 def _number(word: str, name: str, text: str) -> int:

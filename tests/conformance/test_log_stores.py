@@ -228,6 +228,7 @@ def test_a_cursor_that_nobody_gave_is_refused(store: LogStore) -> None:
         (Condition("status", Comparison.BELOW, (500,)), [1, 2]),
         (Condition("status", Comparison.BELOW, (500,), negated=True), [3, 4, 5]),
         (Condition("status", Comparison.IS, (200, 503)), [1, 2, 4]),
+        (*parse('status:""'), [5]),
         (Condition("total_ms", Comparison.ABOVE, (3,)), [4, 5]),
         (Condition("route", Comparison.IS, ("api",)), [2]),
         (Condition("route", Comparison.IS, ("api",), negated=True), [1, 3, 4, 5]),

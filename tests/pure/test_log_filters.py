@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.drivers.logs.contract import TEXT_FIELDS, Comparison, Condition
-from apps.logs.filters import FilterError, parse, word_of
+from apps.drivers.logs.contract import TEXT_FIELDS, Comparison, Condition, Query
+from apps.drivers.logs.matching import fits
+from apps.logs.filters import FilterError, parse, word_of, words_of
+from tests.pure.test_log_masking import record
 
 # What means something in a filter, and what never does. All of Unicode would take a second to look up.
 ALPHABET = 'ab:-"\\,*<>=!. \n\r\t\0é19\u2028\u3000\U0001f600'
@@ -44,7 +48,9 @@ ALPHABET = 'ab:-"\\,*<>=!. \n\r\t\0é19\u2028\u3000\U0001f600'
         ("host:Shop.Example", (Condition("host", Comparison.IS, ("shop.example",)),)),
         ("trace:4bf92f35*", (Condition("trace_id", Comparison.STARTS, ("4bf92f35",)),)),
         ("-sampled:yes", (Condition("sampled", Comparison.IS, ("yes",), negated=True),)),
-        ("header.X-Trace:Abc", (Condition("header.X-Trace", Comparison.IS, ("Abc",)),)),
+        ("header.X-Trace:Abc", (Condition("header.x-trace", Comparison.IS, ("Abc",)),)),
+        ('status:""', (Condition("status", Comparison.AT_LEAST, (0,), negated=True),)),
+        ('-total:""', (Condition("total_ms", Comparison.AT_LEAST, (0,)),)),
         ('"free text"', (Condition("", Comparison.CONTAINS, ("free text",)),)),
         ("-robots", (Condition("", Comparison.CONTAINS, ("robots",), negated=True),)),
         (r'"a \"b\" \\ c"', (Condition("", Comparison.CONTAINS, ('a "b" \\ c',)),)),
@@ -75,6 +81,8 @@ def test_a_filter_means_what_one_would_guess(text: str, meant: tuple[Condition, 
         ("total>1 parsec total>fast", "total>fast", "250ms or 1.5s"),
         ("out>1s", "out>1s", "20kb"),
         ("status>1,2", "status>1,2", "several values"),
+        ('status>""', 'status>""', 'status:"" alone'),
+        ('status:200,""', 'status:200,""', 'status:"" alone'),
         ("route>shop", "route>shop", "route:value"),
         ("client:nowhere", "client:nowhere", "192.0.2.0/24"),
         ("route:", "route:", "no value"),
@@ -102,6 +110,22 @@ def test_a_mistake_is_named_with_what_to_write_instead(text: str, word: str, mes
 def test_a_click_on_any_value_asks_for_exactly_it(field: str, value: str, negated: bool) -> None:
     if len(word_of(field, value)) < 1900:
         assert parse(word_of(field, value, negated=negated)) == (Condition(field, Comparison.IS, (value,), negated),)
+
+
+def test_a_click_on_what_has_no_status_asks_for_exactly_that() -> None:
+    without, served = record(status=None), record(status=200)
+    asked = Query(without.time, without.time + timedelta(seconds=1), parse(word_of("status", "")))
+    assert [each for each in (without, served) if fits(each, asked)] == [without]
+
+
+def test_a_header_is_found_however_its_name_is_written() -> None:
+    found = record(headers={"user-agent": "a bot"})  # nodes write names in small letters
+    for text in ("header.User-Agent:*bot*", "HEADER.user-agent:*bot*"):
+        assert fits(found, Query(found.time, found.time + timedelta(seconds=1), parse(text)))
+
+
+def test_words_stay_as_they_are_written() -> None:
+    assert words_of(' path:"/a  b"  -route:shop "x\ty" ') == ['path:"/a  b"', "-route:shop", '"x\ty"']
 
 
 @given(text=st.text(ALPHABET, max_size=40))

@@ -10,7 +10,7 @@ from django.http import QueryDict
 from apps.accounts.actors import Actor
 from apps.core.errors import FieldError, Invalid
 from apps.logs import searching
-from apps.logs.filters import word_of
+from apps.logs.filters import word_of, words_of
 from apps.logs.searching import Question, question, until_now
 from apps.web.finding.sorting import Chip, chips
 
@@ -83,7 +83,7 @@ class Asked:
     def with_word(self, field: str, value: str) -> tuple[str, bool]:
         """The address with a word for this value added, or taken away where the filter has it, and whether it has."""
         word = word_of(field, value)
-        words = self.text.split()
+        words = words_of(self.text)
         if word in words:
             return self.address(q=" ".join(each for each in words if each != word)), True
         return self.address(q=f"{self.text} {word}".strip()), False

@@ -116,6 +116,23 @@ def test_a_filter_narrows_and_a_facet_adds_its_word_and_takes_it_away(acme_lines
     assert 'href="?q=status%3E%3D500"' in shown(client, "/requests?q=status%3E%3D500+why%3Ano_server")
 
 
+def test_a_click_on_lines_without_a_status_finds_them_and_a_click_again_leaves_the_other_words_alone(
+    store: LogStore, acme: Actor
+) -> None:
+    cut = line(acme.account.pk, 2, status=None, kind="connection", path="/two  words")
+    store.store("one", [line(acme.account.pk, 1), cut])
+    client = client_of(acme)
+    asked = {"q": 'path:"/two  words" region:eu', "last": "1h"}
+    facets = dict(client.get("/requests", asked).context["facets"])
+    ((_, _, _, without_region, _),) = facets["Region"]
+    assert client.get(f"/requests{without_region}").context["drawing"].total == 1
+    status = dict(client.get("/requests").context["facets"])["Status"]
+    (address,) = [address for shown, _, _, address, _ in status if shown == "none"]
+    found = client.get(f"/requests{address}")
+    assert found.status_code == 200
+    assert found.context["drawing"].total == 1
+
+
 @pytest.mark.parametrize(
     ("query", "sentence"),
     [
