@@ -50,7 +50,7 @@ def _read(body: bytes) -> Asked:
         raise Malformed(f"Send at most {LARGEST} bytes.")
     try:
         data: Any = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise Malformed("Send JSON.") from None
     if not isinstance(data, dict):
         raise Malformed("Send a JSON object.")

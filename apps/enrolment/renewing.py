@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
+from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
 from apps.core.clock import now
@@ -22,7 +23,7 @@ from apps.core.secrets.sealing import Unsealable
 from apps.drivers.proxy.contract import NodeTarget, ProxyError
 from apps.drivers.proxy.registry import open_driver
 from apps.fleet.certificates import authorities
-from apps.fleet.models import NodeCertificate
+from apps.fleet.models import Node, NodeCertificate
 from apps.observe.collect.readings import addresses_of, target_of
 
 logger = logging.getLogger(__name__)
@@ -56,8 +57,8 @@ def renew() -> int:
     A worker that dies in between costs the wait for the next try: the node asks for the same key again.
     """
     instant = now()
-    rows = [row for row in due(instant).order_by("ends_at")[:AT_ONCE] if _claim(row, instant)]
-    nodes = [row.node for row in rows if row.node is not None]
+    rows = {row.node: row for row in due(instant).order_by("ends_at")[:AT_ONCE] if row.node and _claim(row, instant)}
+    nodes = list(rows)
     targets = {address.node_id: target_of(address) for address in addresses_of(nodes)}
     with ThreadPoolExecutor(THREADS, thread_name_prefix="renew") as threads:
         asked = threads.map(lambda node: _tried(targets[node.pk], _request), nodes)
@@ -66,11 +67,13 @@ def renew() -> int:
             if request is None:
                 continue
             try:
-                row, believed = authorities.sign(request=request, node=node)
+                signed = _signed(rows[node], node, request)
             except (ValueError, Unsealable) as error:
                 logger.warning("certificate of %s: %s", node.name, error)
                 continue
-            gives.append(threads.submit(_tried, targets[node.pk], partial(_give, row.text, believed)))
+            if signed is not None:
+                row, believed = signed
+                gives.append(threads.submit(_tried, targets[node.pk], partial(_give, row.text, believed)))
         return sum(give.result() is not None for give in gives)
 
 
@@ -78,6 +81,15 @@ def _claim(row: NodeCertificate, instant: datetime) -> bool:
     pause = pause_after(row.renewals + 1, first=FIRST_PAUSE, longest=LONGEST_PAUSE)
     mine = NodeCertificate.objects.filter(pk=row.pk, renewals=row.renewals)
     return bool(mine.update(renewals=min(row.renewals + 1, 1000), next_renewal_at=instant + pause))
+
+
+@transaction.atomic
+def _signed(old: NodeCertificate, node: Node, request: str) -> tuple[NodeCertificate, str] | None:
+    """A new certificate for the old one; None where the node was revoked or deleted while it was asked."""
+    list(Node.objects.select_for_update().filter(pk=node.pk))  # who revokes or deletes a node holds its row
+    if not NodeCertificate.objects.filter(pk=old.pk, revoked_at=None).exists():
+        return None
+    return authorities.sign(request=request, node=node)
 
 
 def _request(target: NodeTarget) -> str:

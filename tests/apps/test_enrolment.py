@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
 import pytest
@@ -11,6 +11,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from django.db.models import F
+from django.test import Client
 from pytest_django.fixtures import Settings
 
 from apps.accounts.actors import Actor
@@ -262,6 +263,37 @@ def test_what_is_used_is_due_with_a_third_of_its_life_left_and_rests_after_a_fai
     assert renewing.due(now() + timedelta(seconds=61)).exists()
     revoking.revoke_node(actor=env.operator, name="us-1")
     assert not renewing.due(now() + timedelta(seconds=61)).exists(), "who is revoked is not renewed"
+
+
+@pytest.mark.parametrize("end", ["revoke", "delete"])
+def test_a_node_that_is_revoked_while_it_is_asked_gets_no_new_certificate(
+    env: Env, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    certificate = sha256_of(env.enrol(env.token(), address="127.0.0.1").certificate)
+    shows(Node.objects.get(), certificate)
+    NodeCertificate.objects.update(ends_at=now() + timedelta(days=9))
+    claim, given = renewing._claim, list[str]()
+
+    def ended_meanwhile(row: NodeCertificate, instant: datetime) -> bool:
+        claimed = claim(row, instant)
+        if end == "revoke":
+            revoking.revoke_node(actor=env.operator, name="us-1")
+        else:
+            delete_object(actor=env.operator, kind="Node", name="us-1")
+        return claimed
+
+    monkeypatch.setattr(renewing, "_claim", ended_meanwhile)
+    monkeypatch.setattr(renewing, "_request", lambda _target: request())
+    monkeypatch.setattr(renewing, "_give", lambda certificate, *_: given.append(certificate))
+    renewing.renew()
+    assert not NodeCertificate.objects.filter(revoked_at=None).exists()
+    assert not given
+
+
+@pytest.mark.usefixtures("env")
+@pytest.mark.parametrize("body", [b"[" * 10_000, b"{", b"[]"])
+def test_what_is_no_json_object_lets_nobody_in_and_is_nobodys_mistake_but_theirs(body: bytes) -> None:
+    assert Client().post("/enrol", body, content_type="application/json").status_code == 400
 
 
 def test_both_authorities_are_believed_until_every_node_has_gone_over(env: Env) -> None:
