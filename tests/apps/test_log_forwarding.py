@@ -216,6 +216,19 @@ def test_lines_that_a_receiver_refuses_of_many_are_counted(acme: Actor, otlp: Re
     assert (row.sent, row.refused, row.error) == (3, 2, "The receiver refused 2 lines.")
 
 
+@pytest.mark.parametrize("said", [b'{"partialSuccess": {"rejectedLogRecords": 1e999}}', b"[" * 4000, b"\xff"])
+def test_an_answer_that_says_nothing_of_lines_has_taken_them_all(
+    acme: Actor, otlp: Receiver, queues: Queues, said: bytes
+) -> None:
+    row = to_otlp(acme, otlp)
+    otlp.answer = said
+    spooled(queues, line(acme))
+    deliver(queues, row.pk)
+    row.refresh_from_db()
+    assert (row.sent, row.refused, row.claimed_until) == (1, 0, None)
+    assert queues.waiting(row.pk, row.positions).bytes == 0
+
+
 def test_what_is_older_than_the_store_keeps_goes_and_is_counted(acme: Actor, syslog: Receiver, queues: Queues) -> None:
     row = to_syslog(acme, syslog)
     queues.append(row.pk, [line(acme, number) for number in range(3)], now() - timedelta(days=15))

@@ -420,6 +420,7 @@ def test_the_delays_are_those_of_the_standard_with_a_little_chance() -> None:
         *(("120", 120), ("0", 0), ("99999999", 86400), ("-1", None), ("soon", None), ("", None), ("٣", None)),
         ("Wed, 21 Oct 2015 07:28:00 GMT", 0),
         ("Fri, 31 Dec 2999 23:59:59 GMT", 86400),
+        ("Wed, 21 Oct 2015 07:28:00 +99999999999999999999", None),
     ],
 )
 def test_retry_after_is_read_in_both_forms_and_never_for_more_than_a_day(text: str, seconds: int | None) -> None:

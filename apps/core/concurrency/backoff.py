@@ -24,7 +24,7 @@ def retry_after(headers: Mapping[str, str], moment: datetime) -> timedelta | Non
         return min(timedelta(seconds=int(text)), LONGEST_WISH)
     try:
         wished = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     wished = wished if wished.tzinfo else wished.replace(tzinfo=UTC)
     return min(max(wished - moment, timedelta()), LONGEST_WISH)

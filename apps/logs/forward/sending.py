@@ -120,5 +120,5 @@ def _rejected(body: bytes) -> int:
     try:
         partial = json.loads(body).get("partialSuccess") or {}
         return max(0, *(int(partial.get(name, 0)) for name in ("rejectedLogRecords", "rejectedSpans")))
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
         return 0
