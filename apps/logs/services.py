@@ -111,9 +111,10 @@ def sweep(store: LogStore, moment: datetime) -> int:
     An account whose lines cannot be deleted keeps no other waiting. Raises LogStoreError for the first, in the end.
     """
     kept = {row.account_id: row for row in LogSettings.objects.all()}
-    owners = Account.objects.in_bulk(store.accounts())
+    numbers = store.accounts()  # before the database is asked: who has lines by then is known there
+    owners = Account.objects.in_bulk(numbers)
     gone, trouble = 0, None
-    for number in store.accounts():
+    for number in numbers:
         try:
             owner = owners.get(number)
             if owner is None:

@@ -429,6 +429,23 @@ def test_an_account_whose_lines_cannot_be_deleted_keeps_no_other_waiting(operato
     assert store.accounts() == (1_000_000,)
 
 
+def test_lines_of_an_account_that_is_made_during_a_look_stay(operator: Actor) -> None:
+    class Looked(MemoryStore):
+        """Between two looks somebody makes an account, and its first lines come."""
+
+        def accounts(self) -> tuple[int, ...]:
+            found = super().accounts()
+            if not Account.objects.filter(name="newcomer").exists():
+                made = Account.objects.create(name="newcomer", title="Newcomer", kind="customer")
+                line = Record(NOW, "1", node="", fleet="", account=made.pk, load_balancer="", listener="")
+                self.store("first", [line])
+            return found
+
+    store = Looked()
+    services.sweep(store, NOW)
+    assert store.usage(Account.objects.get(name="newcomer").pk).lines == 1
+
+
 def test_lines_go_when_they_are_old_when_there_are_too_many_and_with_their_account(pushed: Env) -> None:
     def lines(account: int, days: int) -> Record:
         at = NOW - timedelta(days=days, hours=2)
