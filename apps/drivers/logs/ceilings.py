@@ -29,6 +29,8 @@ class Ceilings:
     at_once: int = 4
     at_once_each: int = 2
     exports_at_once: int = 2
+    # Who waits holds a thread of a console, and an account may not have them all.
+    waiting_each: int = 1
     wait_seconds: float = 5.0
 
 
@@ -46,6 +48,7 @@ class Turns:
         self._ceilings = ceilings
         self._turn = threading.Condition()
         self._asking: Counter[int] = Counter()
+        self._waiting: Counter[int] = Counter()
         self._exporting: set[int] = set()
         self._process = os.getpid()
 
@@ -67,12 +70,11 @@ class Turns:
         """Wait for a place. Raises Busy."""
         with self._turn:
             if self._process != os.getpid():
-                self._asking, self._exporting, self._process = Counter(), set(), os.getpid()
-            if exports and (account in self._exporting or len(self._exporting) >= self._ceilings.exports_at_once):
-                # Archives take long: searches always find a place beside them.
-                raise Busy("Archives are being written now, one for each account: ask again when they are done.")
-            if not self._turn.wait_for(lambda: self._is_room(account), self._ceilings.wait_seconds):
-                raise Busy("Too many questions are asked of the request log now: ask again in a moment.")
+                self._asking, self._waiting, self._exporting = Counter(), Counter(), set()
+                self._process = os.getpid()
+            self._may_export(account, exports=exports)
+            self._wait_for_room(account)
+            self._may_export(account, exports=exports)  # another one may have begun meanwhile
             self._asking[account] += 1
             if exports:
                 self._exporting.add(account)
@@ -85,6 +87,23 @@ class Turns:
             self._asking[account] -= 1
             self._asking += Counter()
             self._turn.notify_all()
+
+    def _may_export(self, account: int, *, exports: bool) -> None:
+        """Archives take long: searches always find a place beside them. Raises Busy."""
+        if exports and (account in self._exporting or len(self._exporting) >= self._ceilings.exports_at_once):
+            raise Busy("Archives are being written now, one for each account: ask again when they are done.")
+
+    def _wait_for_room(self, account: int) -> None:
+        if self._is_room(account):
+            return
+        seconds = self._ceilings.wait_seconds if self._waiting[account] < self._ceilings.waiting_each else 0.0
+        self._waiting[account] += 1
+        try:
+            if not self._turn.wait_for(lambda: self._is_room(account), seconds):
+                raise Busy("Too many questions are asked of the request log now: ask again in a moment.")
+        finally:
+            self._waiting[account] -= 1
+            self._waiting += Counter()
 
     def _is_room(self, account: int) -> bool:
         return self._asking.total() < self._ceilings.at_once and self._asking[account] < self._ceilings.at_once_each

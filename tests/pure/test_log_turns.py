@@ -1,0 +1,64 @@
+"""Questions to the request log take turns: no account has all places, nor all threads that wait for one."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from apps.drivers.logs.ceilings import Ceilings, Turns
+from apps.drivers.logs.contract import Busy
+
+PATIENT = Ceilings(wait_seconds=30.0)
+
+
+def beside(work: Callable[[], None]) -> threading.Thread:
+    """It is done in a thread that has to wait by the time that this returns."""
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    time.sleep(0.1)
+    assert thread.is_alive()
+    return thread
+
+
+def test_an_account_waits_with_one_question_and_its_others_are_refused_at_once() -> None:
+    turns, entered = Turns(PATIENT), list[str]()
+
+    def third() -> None:
+        turns.enter(1, exports=False)
+        entered.append("third")
+
+    for _ in range(2):
+        turns.enter(1, exports=False)
+    waiting = beside(third)
+    began = time.monotonic()
+    with pytest.raises(Busy):
+        turns.enter(1, exports=False)
+    assert time.monotonic() - began < 5, "it held a thread"
+    turns.enter(2, exports=False)
+    turns.leave(1, exports=False)
+    waiting.join(10)
+    assert entered == ["third"]
+
+
+def test_an_archive_that_waited_is_refused_where_another_of_its_account_has_begun() -> None:
+    turns, came_of = Turns(Ceilings(wait_seconds=30.0, waiting_each=2)), list[str]()
+
+    def archive() -> None:
+        try:
+            turns.enter(1, exports=True)
+        except Busy:
+            came_of.append("busy")
+        else:
+            came_of.append("writes")
+
+    for _ in range(2):
+        turns.enter(1, exports=False)
+    both = [beside(archive), beside(archive)]
+    turns.leave(1, exports=False)
+    turns.leave(1, exports=False)
+    for each in both:
+        each.join(10)
+    assert sorted(came_of) == ["busy", "writes"]
