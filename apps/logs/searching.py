@@ -31,10 +31,12 @@ from apps.members.reading import account_named
 
 __all__ = [
     "EVERY", "Bin", "Facet", "Histogram", "NotAnswered", "Page", "Question", "Record",
-    "facets", "histogram", "one", "question", "search", "until_now",
+    "facets", "histogram", "instant_of", "one", "question", "search", "until_now",
 ]  # fmt: skip
 LONGEST_WINDOW = timedelta(days=31)
 MOST_LINES = 1000
+# In these years an hour more or another zone is still an instant, for us and for every store.
+YEARS = range(1970, 2201)
 # What operators write instead of an account for all of them.
 EVERY = "*"
 
@@ -114,6 +116,15 @@ def one(actor: Actor, *, account: object, record_id: str) -> Record | None:
     owner = account_named(actor, account)
     with answering() as store:
         return store.one(owner.pk, record_id)
+
+
+def instant_of(text: object) -> datetime | None:
+    """What a text of ISO 8601 says, naive where it has no zone; None for what says none, or one in no year of ours."""
+    try:
+        found = datetime.fromisoformat(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+    return found if found and found.year in YEARS else None
 
 
 def until_now(length: timedelta) -> tuple[datetime, datetime]:

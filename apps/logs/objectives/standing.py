@@ -92,11 +92,14 @@ def _gap(partly: str, nodes: Sequence[_NodeLines], at: datetime) -> Gap:
     return Gap("", _late(nodes, at), _lost(nodes, at))
 
 
-def missing_now() -> str:
-    """What of the lines of nodes that run something has not come yet, as a sentence; empty where all has. One query."""
+def missing_until(end: datetime) -> str:
+    """What of the lines before `end` has not come yet, of nodes that run something, as a sentence; empty where all has.
+
+    One query.
+    """
     rows = Node.objects.exclude(report=None).exclude(report__digest="").order_by().values_list(*COLUMNS)
     nodes = [_NodeLines(*said) for said in rows]
-    return _late(nodes, now(), SHOWN_BEHIND) if nodes else ""
+    return _late(nodes, min(end, now()), SHOWN_BEHIND) if nodes else ""
 
 
 def _nodes(fronts: Iterable[int]) -> dict[int, list[_NodeLines]]:
@@ -109,14 +112,20 @@ def _nodes(fronts: Iterable[int]) -> dict[int, list[_NodeLines]]:
 
 
 def _late(nodes: Sequence[_NodeLines], at: datetime, behind: timedelta = BEHIND) -> str:
+    """What has not come of the lines until `at`; how long ago those are that a node with an error has, nobody knows."""
     silent = [each.read_at is None or at - each.read_at > behind for each in nodes]
-    late = [bool(each.error) or (each.waiting_s or 0) > behind.total_seconds() for each in nodes]
+    late = [bool(each.error) or _came_until(each, at) < at - behind for each in nodes]
     if all(silent):
         return "Nobody collects request lines now."
     if count := sum(map(or_, silent, late)):
         missing = f"Request lines of {count} of {len(nodes)} nodes are missing"
         return f"{missing}; they are counted when they come."
     return ""
+
+
+def _came_until(node: _NodeLines, at: datetime) -> datetime:
+    """Lines that are older than this have all come, where somebody reads the node."""
+    return (node.read_at or at) - timedelta(seconds=node.waiting_s or 0)
 
 
 def _lost(nodes: Sequence[_NodeLines], at: datetime) -> str:

@@ -123,8 +123,8 @@ def _instant(text: str) -> datetime | None:
     """The time that `?at=` names; None for now, for what is no time and for what is too old to be known."""
     if not text.isdecimal() or len(text) > 12:
         return None
-    at = datetime.fromtimestamp(int(text), UTC)
-    return at if now() - OLDEST <= at <= now() - timedelta(seconds=10) else None
+    ago_s = now().timestamp() - int(text)
+    return datetime.fromtimestamp(int(text), UTC) if 10 <= ago_s <= OLDEST.total_seconds() else None
 
 
 def _window(key: str, at: datetime | None) -> Window:

@@ -11,7 +11,7 @@ from apps.accounts.actors import Actor
 from apps.core.errors import FieldError, Invalid
 from apps.logs import searching
 from apps.logs.filters import word_of, words_of
-from apps.logs.searching import Question, question, until_now
+from apps.logs.searching import Question, instant_of, question, until_now
 from apps.web.finding.sorting import Chip, chips
 
 # The windows that end now, by the word in the address.
@@ -91,10 +91,9 @@ class Asked:
 
 def instant(field: str, text: str) -> datetime:
     """An instant of a form or an address; without a zone it is UTC."""
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError as error:
+    found = instant_of(text)
+    if found is None:
         label = {"from": "beginning", "to": "end"}.get(field, "time")
         detail = f"Give the {label} as a date and time, such as 2026-01-31T14:30."
-        raise Invalid([FieldError(f"/{field}", "instant", detail)]) from error
+        raise Invalid([FieldError(f"/{field}", "instant", detail)])
     return found if found.tzinfo else found.replace(tzinfo=UTC)

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from apps.core.errors import Invalid
 from apps.logs import selectors
-from apps.logs.objectives.standing import missing_now
+from apps.logs.objectives.standing import missing_until
 from apps.logs.patterns import PATTERNS
 from apps.logs.searching import NotAnswered, Question
 from apps.web.kit.pages import PageRequest, page, show
@@ -26,10 +26,10 @@ def index(request: PageRequest) -> HttpResponse:
         "chips": asked.chips(),
         "lengths": [(word, title) for word, (title, _) in LENGTHS.items()],
         "search": reverse("web:requests") + asked.address(),
-        "missing": missing_now() if asked.last else "",
     }
     try:
         question = asked.question(request.actor)
+        context["missing"] = missing_until(question.query.end)
         context["patterns"] = sorted(_shown(question, asked), key=lambda each: not each["sentences"])
     except Invalid as error:
         return show(request, "pages/requests/patterns.html", context | {"field_errors": error.field_errors}, status=422)

@@ -17,7 +17,7 @@ from apps.accounts.selectors import accounts
 from apps.core.errors import Invalid, NotFound
 from apps.logs import saved, searching
 from apps.logs.models import SavedSearch
-from apps.logs.objectives.standing import missing_now
+from apps.logs.objectives.standing import missing_until
 from apps.logs.searching import NotAnswered, Question, Record
 from apps.logs.words import column_of, ending_of, phases
 from apps.web.kit.pages import PageRequest, page, show
@@ -109,7 +109,7 @@ def _found(question: Question, asked: Asked, every: bool) -> dict[str, Any]:
     drawn = drawing(searching.histogram(question, bins=BINS), asked)
     lines = searching.search(question, limit=PER_PAGE, cursor=asked.before)
     return {
-        "missing": missing_now() if asked.last else "",
+        "missing": missing_until(question.query.end),
         "drawing": drawn,
         "facets": list(_facets(question, asked, FACETS)) if drawn.total else [],
         "count_clients": asked.address(partial="clients", before=""),

@@ -72,6 +72,25 @@ def test_lines_that_have_not_come_yet_are_said_to_be_missing(acme_lines: list[Re
     assert all("Nobody collects request lines now" in shown(client, page) for page in pages)
 
 
+def test_lines_of_a_window_that_ended_before_they_came_are_said_to_be_missing_and_no_others(acme: Actor) -> None:
+    reading, waiting = make_env().nodes[:2]
+    at = now()
+    for node, waiting_s in ((reading, 0.0), (waiting, 600.0)):
+        NodeReport.objects.create(node=node, digest="d" * 64)
+        NodeLog.objects.create(node=node, read_at=at, waiting_s=waiting_s)
+    client = client_of(acme)
+
+    def said(ended_ago: timedelta) -> list[bool]:
+        window = urlencode({"from": (at - timedelta(hours=2)).isoformat(), "to": (at - ended_ago).isoformat()})
+        texts = [shown(client, f"{page}?{window}") for page in ("/requests", "/requests/patterns")]
+        return ["Request lines of 1 of 2 nodes are missing" in text for text in texts]
+
+    assert said(timedelta()) == said(timedelta(minutes=5)) == said(timedelta(hours=-1)) == [True, True]
+    assert said(timedelta(minutes=11)) == [False, False]
+    NodeLog.objects.filter(node=waiting).update(waiting_s=0, error="It does not answer.")
+    assert said(timedelta(minutes=5)) == [True, True]
+
+
 def shown(client: Client, address: str, status: int = 200) -> str:
     answer = client.get(address)
     assert answer.status_code == status, answer.content
@@ -141,6 +160,8 @@ def test_a_click_on_lines_without_a_status_finds_them_and_a_click_again_leaves_t
         ("from=yesterday&to=2026-01-01", "Give the beginning as a date and time"),
         ("from=2026-01-02&to=2026-01-01", "The end must be later than the start."),
         ("from=2025-01-02&to=2026-01-01", "Choose at most 31 days."),
+        ("from=0001-01-01T00:00%2B14:00&to=0001-01-01T01:00%2B14:00", "Give the beginning as a date and time"),
+        ("from=9999-12-31T23:00&to=9999-12-31T23:59", "Give the beginning as a date and time"),
         ("account=globex", "Leave the account out"),
         ("before=nonsense", "cursor"),
     ],

@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.http import FileResponse
-from django.utils.dateparse import parse_datetime
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -65,10 +64,7 @@ def _named() -> Iterator[None]:
 def _instant(given: object, name: str, usual: datetime) -> datetime:
     if given is None:
         return usual
-    try:
-        found = parse_datetime(given) if isinstance(given, str) else None
-    except ValueError:
-        found = None
+    found = searching.instant_of(given)
     if found is None or found.tzinfo is None:
         detail = f"Write {name} as 2026-11-23T08:00:00Z, with its offset."
         raise Invalid([FieldError(f"/{name}", "not_instant", detail)])
