@@ -32,6 +32,8 @@ def record(**said: object) -> Record:
         ("next=https://h.example/?token=s3cret", "next=https://h.example/?token=***"),
         ("next=%2Fa%3Fpage%3D2%26token%3Ds3cret&b=2", "next=***&b=2"),
         ("next=%252Fa%253Ftoken%253Ds3cret", "next=***"),
+        ("state=token%3Ds3cret%26page%3D2", "state=***"),
+        ("state=token=s3cret", "state=token=***"),
         ("token=&key", "token=&key"),
         ("keyword=shoes&monkey=1&tokens=2&sort=key", "keyword=shoes&monkey=1&tokens=2&sort=key"),
         ("name=%C3%A9t%C3%A9&next=%2Fa%3Fpage%3D2", "name=%C3%A9t%C3%A9&next=%2Fa%3Fpage%3D2"),
@@ -71,6 +73,34 @@ def test_a_chosen_header_loses_its_value_or_those_within_it() -> None:
         "cookie": "theme=dark; sessionid=*** lang=en",
         "user-agent": "curl/8 (key of nothing)",
     }
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        ("https://h.example/?password=s3cret,s3cret&page=2", "https://h.example/?password=***&page=2"),
+        ('page=1, token="s3cret, s3cret", lang=en', "page=1, token=*** lang=en"),
+        ("token=s3cret , s3cret", "token=***"),
+    ],
+)
+def test_a_value_in_a_header_may_have_commas_and_spaces(value: str, kept: str) -> None:
+    assert USUAL.of(record(headers={"x-sent": value})).headers == {"x-sent": kept}
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        ("192.0.2.77, 198.51.100.9", "192.0.2.0, 198.51.100.0"),
+        ("192.0.2.77:41000", "192.0.2.0:41000"),
+        ('for="[2001:db8:1:2::3]:443";proto=https', 'for="[2001:db8:1::]:443";proto=https'),
+        ("Mozilla/5.0 Chrome/120.0.0.7 at 12:30:45", "Mozilla/5.0 Chrome/120.0.0.7 at 12:30:45"),
+    ],
+)
+def test_addresses_that_a_proxy_wrote_into_a_header_are_masked_as_the_clients_is(value: str, kept: str) -> None:
+    line = record(client="192.0.2.77", headers={"x-forwarded-for": value})
+    found = Masking(addresses=True).of(line)
+    assert (found.client, found.headers) == ("192.0.2.0", {"x-forwarded-for": kept})
+    assert NOTHING.of(line) == line
 
 
 def test_each_account_has_its_own_wish_and_the_others_the_usual_one() -> None:

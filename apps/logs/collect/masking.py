@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from urllib.parse import unquote
@@ -26,7 +26,9 @@ DEPTH = 3
 # Clients choose names: thousands of long ones would have the memory.
 LONGEST_REMEMBERED = 64
 _QUERY, _PATH, _HEADER = re.compile(r"([&])"), re.compile(r"([/&])"), re.compile(r"([&,\s])")
-_NAMED = re.compile(r"(?:^|[?;/#])([^?;/#=]+)=(?=.)", re.DOTALL)
+_NAMED = re.compile(r"(?:^|(?<=[?;/#=]))([^?;/#=]+)=(?=.)", re.DOTALL)
+# An address as a word of a header, also in brackets or with a port: `for="[2001:db8::1]:443"`.
+_ADDRESS = re.compile(r"""(?<![^\s,;="\[])(?:[0-9]+(?:\.[0-9]+){3}|[0-9A-Fa-f:]*:[0-9A-Fa-f:.]+)(?![^\s,;"\]:])""")
 # `access_token`, `X-Api-Key`, `apiKey`, `APIKey`, `user[password]`
 _BORDER = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
@@ -41,7 +43,8 @@ class Masking:
     def of(self, record: Record) -> Record:
         """The record as it may be kept."""
         if self.addresses:
-            record = replace(record, client=masked_address(record.client))
+            known = {name: _ADDRESS.sub(_network_of, value) for name, value in record.headers.items()}
+            record = replace(record, client=masked_address(record.client), headers=known)
         if not self.names or not (record.query or record.headers or "=" in record.path or "%" in record.path):
             return record
         path, query = self._without(record.path, _PATH), self._without(record.query, _QUERY)
@@ -52,15 +55,16 @@ class Masking:
         return replace(record, path=path, query=query, headers=headers)
 
     def _header(self, name: str, value: str) -> str:
-        return MASK if value and self._is_secret(name) else self._without(value, _HEADER)
+        if value and self._is_secret(name):
+            return MASK
+        pieces = _HEADER.split(value)
+        return _joined(pieces, [self._piece(each) if _may_name(each) else each for each in pieces])
 
     def _without(self, text: str, between: re.Pattern[str]) -> str:
         """The text with a mask for each value of such a name, also where an address within it has the name."""
         if "=" not in text and "%" not in text:
             return text
-        # What has neither can name nothing: most words of a header.
-        pieces = between.split(text)
-        return "".join(self._piece(each) if "=" in each or "%" in each else each for each in pieces)
+        return "".join(self._piece(each) if _may_name(each) else each for each in between.split(text))
 
     def _piece(self, piece: str) -> str:
         if end := self._secret_after(piece):
@@ -86,6 +90,24 @@ class Masking:
 NOTHING = Masking()
 
 
+def _may_name(piece: str) -> bool:
+    """What has neither can name nothing: most words of a header."""
+    return "=" in piece or "%" in piece
+
+
+def _joined(pieces: Sequence[str], shown: Sequence[str]) -> str:
+    """Pieces of a header; a masked value goes on until the next name, since it may have commas, and in quotes spaces."""
+    kept: list[str] = []
+    hides, gap = False, ""
+    for piece, text in zip(pieces, shown, strict=True):
+        if hides and piece != "&" and not _may_name(piece):
+            gap = piece if _HEADER.fullmatch(piece) else gap
+            continue
+        kept.append(text if piece == "&" else gap + text)
+        hides, gap = text != piece, ""
+    return "".join(kept)
+
+
 @lru_cache(maxsize=1024)
 def _spelled(name: str) -> str:
     """`apiKey` → `-api-key-`, in which `-key-` is found."""
@@ -102,6 +124,10 @@ def _names_a_secret(names: tuple[str, ...], name: str) -> bool:
 def masked(records: Iterable[Record], wishes: Mapping[int, Masking], usual: Masking) -> Iterator[Record]:
     """Each record as its account wants it kept; `usual` is of those that never said anything."""
     return (wishes.get(record.account, usual).of(record) for record in records)
+
+
+def _network_of(found: re.Match[str]) -> str:
+    return masked_address(found[0]) or found[0]
 
 
 def masked_address(client: str) -> str:
