@@ -17,7 +17,7 @@ from apps.definitions.freezing.stack_snapshot import freeze_stack
 from apps.definitions.models import LoadBalancer, Zone
 from apps.definitions.services import apply_document, delete_object, save_object
 from apps.definitions.writing.kinds.static_ips import holds, lowest_free
-from apps.fleet.models import Stack, StaticIP
+from apps.fleet.models import Node, Stack, StaticIP
 from apps.fleet.selectors import static_ips
 from tests.apps.clouds_env import NETWORK, STACK, ZONE, give_real_addresses, operator_of, remembered, spec_of
 from tests.conftest import apply_tutorial
@@ -186,6 +186,19 @@ def test_two_pools_never_hold_one_address_and_a_pool_keeps_what_it_allotted(clou
     assert codes_of(clouds, "AddressPool", {"blocks": ["198.51.100.0/28"]}, "addresses") == {"/spec/blocks": "in_use"}
     with pytest.raises(Conflict, match="static IP vip"):
         delete_object(actor=clouds, kind="AddressPool", name="addresses")
+
+
+def test_no_node_hands_its_own_address_to_others(clouds: Actor) -> None:
+    node = Node.objects.filter(fleet__region__name="us-central1").earliest("pk")
+    Node.objects.filter(pk=node.pk).update(address="203.0.113.1")
+    given = {**VIP, "address": "203.0.113.1"}
+    assert codes_of(clouds, "StaticIP", given) == {"/spec/address": "taken"}
+    assert codes_of(clouds, "StaticIP", {"kind": "anycast", "address": "203.0.113.1"}) == {"/spec/address": "taken"}
+    assert saved(clouds, "StaticIP", "alone", {"kind": "node", "address": "203.0.113.1"}).address == "203.0.113.1"
+    moving = saved(clouds, "StaticIP", "vip", VIP).address
+    assert moving == "203.0.113.2"
+    there = {"fleet": node.fleet.name, "url": "https://192.0.2.77:8443", "address": moving}
+    assert codes_of(clouds, "Node", there) == {"/spec/address": "taken"}
 
 
 def test_a_protected_address_is_neither_deleted_nor_exchanged(clouds: Actor) -> None:

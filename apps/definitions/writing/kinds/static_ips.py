@@ -24,6 +24,8 @@ from apps.definitions.writing.rules.quotas import expect_growth
 from apps.fleet.models import AddressPool, Node, Region, Stack, StaticIP
 
 ROUTER_IDS = range(1, 256)
+# Kinds that nodes hand to each other; one of kind node may well be that of its only node.
+MOVING = frozenset({AddressKind.VIP, AddressKind.ANYCAST})
 IPNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
@@ -183,6 +185,10 @@ def _address(changes: ChangeSet, row: StaticIP, spec: StaticIPSpec, pool: Addres
         changes.add_error(
             "/spec/address", "taken", f"Another static IP already has the address {wanted}; choose another."
         )
+    node = Node.objects.filter(address=wanted).first() if spec.kind in MOVING else None
+    if node:
+        detail = f"{wanted} is the own address of node {node.name}, which would lose it; choose another."
+        changes.add_error("/spec/address", "taken", detail)
     return wanted
 
 

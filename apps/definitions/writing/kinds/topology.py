@@ -13,8 +13,9 @@ from apps.definitions.shapes.base.writing import copy_objects, copy_plain, write
 from apps.definitions.shapes.platform.account import AccountSpec, Quotas
 from apps.definitions.shapes.platform.topology import FLEET_PORTS, FleetSpec, NodeSpec, RegionSpec
 from apps.definitions.writing.change_set import ChangeSet
+from apps.definitions.writing.kinds.static_ips import MOVING
 from apps.fleet.certificates.revoking import revoke
-from apps.fleet.models import Fleet, Node, Region, RegionLatency, Stack
+from apps.fleet.models import Fleet, Node, Region, RegionLatency, Stack, StaticIP
 
 
 def store_account(changes: ChangeSet, _owner: Account, row: Account, spec: AccountSpec) -> None:
@@ -123,6 +124,10 @@ def store_node(changes: ChangeSet, owner: Account, row: Node, spec: NodeSpec) ->
     other = Node.objects.filter(url=spec.url).exclude(pk=row.pk).first()
     if other:
         changes.add_error("/spec/url", "taken", f"Node {other.name} already has this URL.")
+    moves = StaticIP.objects.filter(kind__in=MOVING, address=spec.address).first() if spec.address else None
+    if moves:
+        detail = f"{spec.address} is static IP {moves.name}, which moves among nodes; name the node's own address."
+        changes.add_error("/spec/address", "taken", detail)
     if changes.field_errors or fleet is None:
         raise Invalid(changes.field_errors.drain())
     before = _place(row) if row.pk is not None else None
