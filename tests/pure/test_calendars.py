@@ -101,6 +101,10 @@ def test_what_cannot_be_read_is_named_with_what_to_do(cron: str, said: str) -> N
         ({"at": "2026-02-30T10:00:00"}, "at"),
         ({"at": "2026-02-03T10:00:00Z"}, "at"),
         ({"at": "2026-02-03"}, "at"),
+        ({"at": "0001-01-01T00:00:00", "zone": "Asia/Tokyo"}, "at"),
+        ({"at": "9999-12-31T23:59:59", "zone": "America/New_York"}, "at"),
+        ({"cron": "@daily", "starts_at": datetime(1, 1, 1, tzinfo=UTC)}, "starts_at"),
+        ({"cron": "@daily", "ends_at": datetime(9999, 12, 31, tzinfo=UTC)}, "ends_at"),
         ({"cron": "* * * * *", "every_s": 5}, "cron"),
         ({"every_s": 5, "zone": "Mars/Olympus"}, "zone"),
         ({"every_s": 5, "zone": "../../etc/passwd"}, "zone"),
@@ -113,6 +117,13 @@ def test_every_other_field_is_checked_as_well(fields: dict[str, object], field: 
     with pytest.raises(CalendarError) as caught:
         read_timing(**fields)  # type: ignore[arg-type]
     assert caught.value.field == field
+
+
+@pytest.mark.parametrize("year", ["0002", "9998"])
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/New_York"])
+def test_the_first_and_the_last_year_that_may_be_named_are_read_in_every_zone(year: str, zone: str) -> None:
+    timing = read_timing(at=f"{year}-01-01T00:00:00", zone=zone)
+    assert (next_after(timing, NOON) is None) == (year == "0002")
 
 
 def test_a_local_time_that_the_clocks_skip_runs_once_at_the_first_valid_instant() -> None:
