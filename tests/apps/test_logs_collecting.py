@@ -18,7 +18,7 @@ from apps.accounts.models import Account
 from apps.capacity.models import Run
 from apps.capacity.run import bypass_tokens
 from apps.compiler.targets.haproxy.request_log import REQUEST_FIELDS
-from apps.core.clock import database_now
+from apps.core.clock import database_now, now
 from apps.definitions.freezing.snapshot import snapshot_of
 from apps.definitions.models import Listener, Pool, Route
 from apps.definitions.selectors import describe
@@ -119,6 +119,18 @@ def test_lines_are_stored_with_names_and_then_forgotten_by_the_node(
     assert (found.route, found.path, found.status, found.home_region) == ("home", "/3", 200, "here")
     log = NodeLog.objects.get(node__name="n1")
     assert (log.stored, log.damaged, log.error) == (3, 0, "")
+
+
+def test_lines_of_an_account_that_is_gone_are_not_those_of_another_that_has_its_name(
+    pushed: Env, store: MemoryStore, collector: LogCollector
+) -> None:
+    own = pushed.operator.account
+    Account.objects.filter(pk=own.pk).update(created_at=now() + timedelta(hours=1))
+    give(pushed, [1])
+    turn = collector.collect_once(n1())
+    assert turn is not None
+    assert turn.stored == 1
+    assert own.pk not in store.accounts()
 
 
 def test_a_line_names_the_policy_that_decided_and_the_nearest_of_several(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
+from datetime import datetime, timedelta
 from typing import Any
 
 from apps.accounts.models import Account
@@ -17,6 +18,8 @@ from apps.rollouts.push.revision_store import snapshot_of
 
 # Identifiers are never used again, so names of some revisions can stand side by side; the newest name of each wins.
 RECENT = 4
+# By so much the machine that made an account may be ahead of the one that compiled its first revision.
+CLOCKS_DIFFER = timedelta(minutes=5)
 Key = tuple[int, ...]
 
 
@@ -29,13 +32,13 @@ class Naming:
     def of(self, node: Node) -> Names | None:
         """Names for the lines of a node; None while nothing was ever compiled for it. Raises django.db.Error."""
         lately = Revision.objects.filter(fleet=node.fleet_id).order_by("-number")
-        own = list(lately.values_list("pk", "digest")[:RECENT])
+        own = list(lately.values_list("pk", "digest", "created_at")[:RECENT])
         if not own:
             return None
         others = list(
             FleetSync.objects.exclude(fleet=node.fleet_id).exclude(wanted=None).values_list("wanted", "wanted__digest")
         )
-        key = (*(pk for pk, _ in own), 0, *sorted(pk for pk, _ in others))
+        key = (*(pk for pk, *_ in own), 0, *sorted(pk for pk, _ in others))
         made = self._made.get(node.fleet_id)
         if made is None or made[0] != key:
             made = key, _names(node, own, others)
@@ -43,14 +46,16 @@ class Naming:
         return replace(made[1], node=node.name)
 
 
-def _names(node: Node, own: list[tuple[int, str]], others: list[tuple[int, str]]) -> Names:
-    accounts = dict(Account.objects.values_list("name", "pk"))
+def _names(node: Node, own: list[tuple[int, str, datetime]], others: list[tuple[int, str]]) -> Names:
+    known = list(Account.objects.values_list("name", "pk", "created_at"))
     elsewhere = [found for each in others if (found := _snapshot(*each))]
     merged: Names | None = None
-    for each in reversed(own):
-        snapshot = _snapshot(*each)
+    for pk, digest, made_at in reversed(own):
+        snapshot = _snapshot(pk, digest)
         if snapshot is None:
             continue
+        # One that is younger than the revision has the name of another, which is gone: those lines are not its own.
+        accounts = {name: account for name, account, created_at in known if created_at <= made_at + CLOCKS_DIFFER}
         newer = names_of(snapshot, node=node.name, fleet=node.fleet.name, accounts=accounts, elsewhere=elsewhere)
         merged = newer if merged is None else _over(merged, newer)
     if merged is not None:
