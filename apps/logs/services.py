@@ -9,6 +9,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Q
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
@@ -88,9 +89,12 @@ def delete_lines(*, actor: Actor, before: datetime, account: object = None, reas
     )
     with answering("/before") as store:
         gone = store.delete(owner.pk, before)
+    # What waits to be forwarded goes as well, here at once and wherever else when it would be sent; an operator's log
+    # forwards have lines of every account, which stay.
     queues = open_queues(settings.LOGS_URL)
-    # What waits to be forwarded goes as well; an operator's log forwards have lines of every account, which stay.
-    for row in LogForward.objects.filter(account=owner, account__kind=Account.Kind.CUSTOMER):
+    rows = LogForward.objects.filter(account=owner, account__kind=Account.Kind.CUSTOMER)
+    rows.filter(Q(forget_before=None) | Q(forget_before__lt=before)).update(forget_before=before)
+    for row in rows:
         queues.tidy(row.pk, row.positions, now(), before)
     return gone
 

@@ -263,6 +263,21 @@ def test_lines_that_are_deleted_are_not_forwarded_any_more(
     assert [bool(queues.waiting(row.pk, {}).bytes) for row in (own, house)] == [False, True]
 
 
+def test_lines_that_are_deleted_on_another_machine_are_not_forwarded_either(
+    acme: Actor, syslog: Receiver, tmp_path: Path
+) -> None:
+    row, there = to_syslog(acme, syslog), Queues(tmp_path / "another-machine")
+    there.append(row.pk, [line(acme, 1)], now() - timedelta(hours=3))
+    there.append(row.pk, [line(acme, 2)], now())
+    log_services.delete_lines(actor=acme, before=now() - timedelta(hours=1))
+    log_services.delete_lines(actor=acme, before=now() - timedelta(hours=5))
+    deliver(there, row.pk)
+    assert [each["path"] for each in told(syslog)] == ["/2"]
+    tidy(there, now())
+    row.refresh_from_db()
+    assert (row.sent, row.skipped) == (1, 0)
+
+
 def test_a_private_address_is_not_called_whatever_its_name(
     acme: Actor, syslog: Receiver, queues: Queues, settings: Settings
 ) -> None:

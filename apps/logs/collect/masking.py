@@ -96,7 +96,7 @@ def _may_name(piece: str) -> bool:
 
 
 def _joined(pieces: Sequence[str], shown: Sequence[str]) -> str:
-    """Pieces of a header; a masked value goes on until the next name, since it may have commas, and in quotes spaces."""
+    """Pieces of a header; a masked value goes on until the next name: it may have commas, and in quotes spaces."""
     kept: list[str] = []
     hides, gap = False, ""
     for piece, text in zip(pieces, shown, strict=True):

@@ -105,6 +105,8 @@ def deliver(queues: Queues, pk: int) -> float:
     turn, longest = _claim(pk), 0.0
     if turn is None:
         return longest
+    for row in LogForward.objects.filter(pk=pk).only("positions", "forget_before"):
+        _forget(queues, row)
     ends, more = time.monotonic() + TURN_S, True
     while more and time.monotonic() < ends:
         began = time.monotonic()
@@ -123,12 +125,19 @@ def tidy(queues: Queues, moment: datetime) -> None:
         if row is None:
             queues.drop(pk)
             continue
+        _forget(queues, row)
         kept = timedelta(days=days.get(row.account_id, LogSettings().retention_days))
         skipped = queues.tidy(pk, row.positions, moment, moment - kept, MOST_WAITING_BYTES)
         LogForward.objects.filter(pk=pk).update(lines_waiting=queues.lines(pk, row.positions))
         if skipped:
             LogForward.objects.filter(pk=pk).update(skipped=F("skipped") + skipped)
             logger.warning("%s request lines for %s were never sent and are too old or too many", skipped, row)
+
+
+def _forget(queues: Queues, row: LogForward) -> None:
+    """Delete what somebody wants to be deleted; it is not counted as lost."""
+    if row.forget_before:
+        queues.tidy(row.pk, row.positions, now(), row.forget_before)
 
 
 def _free(instant: datetime) -> QuerySet[LogForward]:

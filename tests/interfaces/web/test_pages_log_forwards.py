@@ -38,6 +38,12 @@ def test_a_log_forward_is_made_and_shown_with_how_it_does(acme: Actor, globex: A
     assert "siem" not in shown(client_of(globex), "/log-forwards")
 
 
+def test_lines_that_wait_on_another_machine_are_counted_as_it_said(acme: Actor, row: LogForward) -> None:
+    assert "<dd>nothing</dd>" in shown(client_of(acme), "/log-forwards")
+    LogForward.objects.update(lines_waiting=1234)
+    assert "1,234 lines, counted every half minute" in shown(client_of(acme), "/log-forwards")
+
+
 def test_a_log_forward_of_spans_says_so_and_stays_one(acme: Actor) -> None:
     client = client_of(acme)
     fields = {"/name": "tempo", "/spec/url": "https://tempo.example.com/v1/traces"}
