@@ -112,6 +112,19 @@ def test_minutes_and_lines_count_the_same(store: Any) -> None:
     assert sum(dict(store.facets(17, query(), ["server"], limit=99)[0].values).values()) == 101
 
 
+@pytest.mark.slow(reason="stores an hour and merges it, then asks both ways")
+def test_bars_of_seconds_count_lines_also_of_an_hour_that_has_its_counts_by_minute(store: Any) -> None:
+    store.store("n1-aa-1", [record(number, total_ms=None) for number in range(0, 3600, 7)])
+    hour = Query(START, START + timedelta(hours=1))
+    before = store.histogram(17, hour, bins=400)
+    assert before.step_seconds == 10
+    assert max(each.counts["2xx"] for each in before.bins) == 2
+    age(store._files)
+    store.tidy(LATER)
+    assert ".minutes" in suffixes(store._files)
+    assert store.histogram(17, hour, bins=400) == before
+
+
 def test_a_batch_that_comes_again_after_the_merge_is_not_stored_again(store: Any) -> None:
     fill(store)
     store.tidy(START)

@@ -24,6 +24,7 @@ from apps.drivers.logs.files.writing import FORMAT, quoted
 
 READ, READ_OF, MINUTES = rows_of("?"), rows_of("?", file="file"), "read_parquet(?, hive_partitioning=false)"
 TRIES = 3
+MINUTE_S = 60
 Row = dict[str, Any]
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -85,7 +86,7 @@ class Answering:
         """Counts by step and status class."""
         step = step_of(query, bins)
         counts: dict[int, dict[str, int]] = {}
-        for source, values in self._sources(query, {"status"}):
+        for source, values in self._sources(query, {"status"}, step):
             sql = (
                 f"SELECT epoch_ms(time) // {step * 1000} AS step, {_CLASS} AS class, sum(lines)::BIGINT "
                 f"FROM ({source}) GROUP BY ALL"
@@ -247,15 +248,19 @@ class Answering:
             for name, value, lines in self._rows(sql, values):
                 counts[name][value] = counts[name].get(value, 0) + lines
 
-    def _sources(self, query: Query, names: set[str]) -> list[tuple[str, Values]]:
-        """Where to count: minutes of whole closed hours where nothing else is asked for, lines elsewhere."""
+    def _sources(self, query: Query, names: set[str], step: int = MINUTE_S) -> list[tuple[str, Values]]:
+        """Where to count: minutes of whole closed hours where nothing else is asked for, lines elsewhere.
+
+        Counts that are put into steps of seconds are of whole minutes where a step is.
+        """
         text, values = where(query)
         wanted = names | names_of(query.conditions)
         columns = ", ".join(sorted({"time", *names}))
         minutes: list[Entry] = []
         lines: list[Entry] = []
         for hour in self._hours(query):
-            whole = wanted <= set(COUNTED_BY) and query.start <= hour.start and hour.end <= query.end
+            fits = wanted <= set(COUNTED_BY) and step % MINUTE_S == 0
+            whole = fits and query.start <= hour.start and hour.end <= query.end
             for file in live_files(self._files, hour):
                 counted = hour.entries.get(file.beside(".minutes"))
                 if whole and counted:
