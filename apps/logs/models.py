@@ -40,9 +40,9 @@ class LogForward(models.Model):
     `positions` say how far it was sent what waits: file and offset; `lines_waiting` were that many when a collector
     last looked. `sent`, `refused` and `skipped` count lines: taken, refused for good by the receiver, and dropped here
     before they could be sent. What came before `forget_before` is not sent: somebody deleted those lines, perhaps on
-    another machine than the one where they wait. `failures` counts attempts in a row that failed, `failing_since` when the first was,
-    `error` why the last did; nobody is sent before `not_before`. `claimed_until` is a lease by database time, `turn`
-    its fence.
+    another machine than the one where they wait. `failures` counts attempts in a row that failed, `failing_since` when
+    the first was, `error` why the last did; nobody is sent before `not_before`. `claimed_until` is a lease by database
+    time, `turn` its fence.
     """
 
     class Sends(models.TextChoices):

@@ -23,6 +23,7 @@ from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import confirmed, version_sent
 from apps.web.requests.asked import LENGTHS, Asked, instant
+from apps.web.requests.views import refused
 
 LEAST, MOST = services.RETENTION_DAYS
 
@@ -110,19 +111,14 @@ def archive(request: PageRequest, kind: selectors.ExportFormat) -> HttpResponse:
     try:
         opened = selectors.archive(request.actor, Asked.read(request.GET).question(request.actor), kind)
     except Invalid as error:
-        text = " ".join(each.detail for each in error.field_errors)
-        return _refused(text, 422)
+        return refused(" ".join(each.detail for each in error.field_errors), 422)
     except NotAnswered as error:
-        return _refused(error.detail, 503)
+        return refused(error.detail, 503)
     name = f"spillway-requests.{kind}"
     # Pages answer both, Django's types say HttpResponseBase.
     return FileResponse(  # type: ignore[return-value]
         opened, as_attachment=True, filename=name, content_type=selectors.MEDIA_TYPES[kind]
     )
-
-
-def _refused(text: str, status: int) -> HttpResponse:
-    return HttpResponse(f"{text}\n", status=status, content_type="text/plain; charset=utf-8")
 
 
 @post_page

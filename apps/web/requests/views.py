@@ -201,24 +201,31 @@ def export(request: PageRequest, kind: str) -> HttpResponse:
     """The lines that the filter leaves as `csv` or `jsonl`, newest first, streamed."""
     try:
         question = Asked.read(request.GET).question(request.actor)
+        first = searching.search(question, limit=searching.MOST_LINES)  # what is wrong is said before a file begins
     except Invalid as error:
-        text = "\n".join(field_error.detail for field_error in error.field_errors)
-        return HttpResponse(f"{text}\n", status=422, content_type="text/plain; charset=utf-8")
+        return refused("\n".join(field_error.detail for field_error in error.field_errors), 422)
+    except NotAnswered as error:
+        return refused(error.detail, 503)
     write, content_type = (_csv, "text/csv") if kind == "csv" else (_json, "application/jsonl")
-    response = StreamingHttpResponse(write(_all(question)), content_type=f"{content_type}; charset=utf-8")
+    response = StreamingHttpResponse(write(_all(question, first)), content_type=f"{content_type}; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="spillway-requests.{kind}"'
     response["X-Accel-Buffering"] = "no"
     return response  # type: ignore[return-value] # pages answer both, Django's types say HttpResponseBase
 
 
-def _all(question: Question) -> Iterator[Record]:
-    cursor, found = "", 0
-    while found < MOST_EXPORTED:
-        lines = searching.search(question, limit=searching.MOST_LINES, cursor=cursor)
+def refused(text: str, status: int) -> HttpResponse:
+    """Why there is no file."""
+    return HttpResponse(f"{text}\n", status=status, content_type="text/plain; charset=utf-8")
+
+
+def _all(question: Question, lines: searching.Page) -> Iterator[Record]:
+    """The records of this page and of those behind it."""
+    yield from lines.records
+    found = len(lines.records)
+    while lines.cursor and found < MOST_EXPORTED:
+        lines = searching.search(question, limit=searching.MOST_LINES, cursor=lines.cursor)
         yield from lines.records
-        found, cursor = found + len(lines.records), lines.cursor
-        if not cursor:
-            return
+        found += len(lines.records)
 
 
 def _csv(records: Iterable[Record]) -> Iterator[str]:

@@ -302,6 +302,8 @@ def test_a_store_that_does_not_answer_is_said(acme: Actor, monkeypatch: pytest.M
         text = shown(client_of(acme), address)
         assert "The folder of request lines cannot be read." in text
         assert 'id="found" data-live' in text  # it asks again
+    for kind in ("csv", "jsonl"):
+        assert "folder of request lines" in shown(client_of(acme), f"/requests/export.{kind}", 503)
     assert "The folder of request lines cannot be read." in shown(client_of(acme), "/requests/0192f3a1", 503)
 
 
