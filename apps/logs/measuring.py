@@ -11,6 +11,7 @@ from apps.core.clock import now
 from apps.drivers.logs.contract import LogStore, LogStoreError, Point, Query
 from apps.logs.filters import parse
 from apps.logs.models import MetricPoint, SavedSearch
+from apps.logs.objectives.standing import nothing_comes
 
 MINUTE = timedelta(minutes=1)
 # Lines come about a second after their request; a node that was away sends its own later, and is counted for so long.
@@ -23,8 +24,11 @@ Measure = SavedSearch.Measure
 def measure_due(store: LogStore, goes_on: Callable[[], bool]) -> str:
     """Measure what is due, what waits longest first; what was wrong with one is said.
 
-    An account whose question is too large waits for the next time with its others, so that nobody else does.
+    An account whose question is too large waits for the next time with its others, so that nobody else does. While no
+    line comes from any node nothing is measured: that would be none, and what comes is measured when it is there.
     """
+    if nothing_comes(now()):
+        return ""
     trouble, skipped = "", set[int]()
     end = (now() - SETTLED).replace(second=0, microsecond=0)
     due = SavedSearch.objects.exclude(measure="").filter(Q(measured_until=None) | Q(measured_until__lt=end))

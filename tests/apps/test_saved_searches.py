@@ -17,7 +17,9 @@ from apps.drivers.logs.memory import MemoryStore
 from apps.logs import measuring, saved
 from apps.logs.measuring import KEPT, measure_due
 from apps.logs.metrics import families
-from apps.logs.models import MetricPoint, SavedSearch
+from apps.logs.models import MetricPoint, NodeLog, SavedSearch
+from apps.observe.models import NodeReport
+from tests.apps.observe_env import make_env
 from tests.conftest import actor_of
 
 pytestmark = pytest.mark.django_db
@@ -113,6 +115,23 @@ def test_names_are_unique_and_searches_and_metrics_are_bounded(acme: Actor, glob
     with pytest.raises(Invalid, match="at most 50"):
         saved.save_search(actor=acme, name="other", spec={"filter": ""})
     saved.save_search(actor=globex, name="other", spec=COUNT)
+
+
+def test_nothing_is_measured_while_no_line_comes_from_any_node_and_all_of_it_after_that(acme: Actor) -> None:
+    store = MemoryStore()
+    row = saved.save_search(actor=acme, name="errors", spec=COUNT)
+    for node in make_env().nodes[:2]:
+        NodeReport.objects.create(node=node, digest="d" * 64)
+        NodeLog.objects.create(node=node, read_at=MOMENT, error="It does not answer.")
+    measured(store)
+    assert not row.points.exists()
+    NodeLog.objects.update(error="", waiting_s=600)
+    measured(store)
+    assert not row.points.exists()
+    store.store("n-1", lines(acme.account.pk, 3, status=500))
+    NodeLog.objects.filter(pk=NodeLog.objects.earliest("pk").pk).update(waiting_s=0)
+    measured(store)
+    assert last(row).value == 3
 
 
 def test_each_measure_is_measured_of_the_accounts_own_lines(acme: Actor, globex: Actor) -> None:

@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from operator import or_
 
 from apps.core.clock import now
 from apps.definitions.models import Pool, Route
@@ -97,9 +96,19 @@ def missing_until(end: datetime) -> str:
 
     One query.
     """
-    rows = Node.objects.exclude(report=None).exclude(report__digest="").order_by().values_list(*COLUMNS)
-    nodes = [_NodeLines(*said) for said in rows]
+    nodes = _all_nodes()
     return _late(nodes, min(end, now()), SHOWN_BEHIND) if nodes else ""
+
+
+def nothing_comes(at: datetime) -> bool:
+    """Whether every node that runs something still has its lines: what is counted then says nothing. One query."""
+    nodes = _all_nodes()
+    return bool(nodes) and _behind(nodes, at, BEHIND) == len(nodes)
+
+
+def _all_nodes() -> list[_NodeLines]:
+    rows = Node.objects.exclude(report=None).exclude(report__digest="").order_by().values_list(*COLUMNS)
+    return [_NodeLines(*said) for said in rows]
 
 
 def _nodes(fronts: Iterable[int]) -> dict[int, list[_NodeLines]]:
@@ -112,20 +121,28 @@ def _nodes(fronts: Iterable[int]) -> dict[int, list[_NodeLines]]:
 
 
 def _late(nodes: Sequence[_NodeLines], at: datetime, behind: timedelta = BEHIND) -> str:
-    """What has not come of the lines until `at`; how long ago those are that a node with an error has, nobody knows."""
-    silent = [each.read_at is None or at - each.read_at > behind for each in nodes]
-    late = [bool(each.error) or _came_until(each, at) < at - behind for each in nodes]
-    if all(silent):
+    """What has not come of the lines until `at`, as a sentence."""
+    if all(_is_silent(each, at, behind) for each in nodes):
         return "Nobody collects request lines now."
-    if count := sum(map(or_, silent, late)):
+    if count := _behind(nodes, at, behind):
         missing = f"Request lines of {count} of {len(nodes)} nodes are missing"
         return f"{missing}; they are counted when they come."
     return ""
 
 
-def _came_until(node: _NodeLines, at: datetime) -> datetime:
-    """Lines that are older than this have all come, where somebody reads the node."""
-    return (node.read_at or at) - timedelta(seconds=node.waiting_s or 0)
+def _behind(nodes: Sequence[_NodeLines], at: datetime, behind: timedelta) -> int:
+    """How many have lines that are older than that; what a node with an error has, nobody knows."""
+    return sum(
+        _is_silent(each, at, behind)
+        or bool(each.error)
+        or (each.read_at or at) - timedelta(seconds=each.waiting_s or 0) < at - behind
+        for each in nodes
+    )
+
+
+def _is_silent(node: _NodeLines, at: datetime, behind: timedelta) -> bool:
+    """Nobody reads it."""
+    return node.read_at is None or at - node.read_at > behind
 
 
 def _lost(nodes: Sequence[_NodeLines], at: datetime) -> str:

@@ -135,8 +135,9 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
     length = LENGTHS.get(last, LENGTHS[USUAL])[1]
     points = saved.history(row, *until_now(length)) if row.measure else []
     values = [point.value for point in points if point.value is not None]
+    present = next((value for _, value, _ in saved.measured(saved.searches(request.actor).filter(pk=pk))), None)
     context = {
-        **_shown(row, values[-1] if values else None),
+        **_shown(row, present),
         "lengths": [(word, title, word == last) for word, (title, _) in LENGTHS.items()],
         "chart": chart(row, points) if values else None,
         "highest": f"{max(values):,.4g}" if values else "",

@@ -64,3 +64,11 @@ def test_a_metric_has_its_history(acme: Actor) -> None:
     text = client_of(acme).get(f"{address}?last=15m").content.decode()
     assert "1,234 per minute in the last minute" in text
     assert '"values": [12.0, null, 1234.0]' in text
+
+
+def test_what_was_measured_before_nobody_measured_any_more_is_history_and_not_the_last_minute(acme: Actor) -> None:
+    row = saved.save_search(actor=acme, name="errors", spec={"filter": "status>=500", "metric": {"measure": "count"}})
+    MetricPoint.objects.create(search=row, minute=now() - timedelta(minutes=12), lines=7, value=7.0)
+    text = client_of(acme).get(f"/requests/saved/{row.pk}").content.decode()
+    assert '"values": [7.0]' in text
+    assert "in the last minute" not in text
