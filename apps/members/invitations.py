@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from datetime import timedelta
 from smtplib import SMTPException
 from typing import Any
 
@@ -24,6 +25,8 @@ from apps.core.errors import Conflict, FieldError, Invalid, NotFound
 from apps.members import reading, selectors
 
 NOUN = "invitations"
+# Mails to one address, whoever invites, and mails of one account to anybody.
+MOST_TO_ONE, MOST_BY_ONE, MAILED_WITHIN = 3, 30, timedelta(minutes=15)
 MAIL = """\
 {by} invites you to {account} in Spillway.
 
@@ -76,6 +79,11 @@ def mail_works() -> bool:
 
 def mail_link(*, invitation: Invitation, link: str) -> bool:
     """Send the link to the invited address; False when it could not be sent: then show it to who invites."""
+    if _too_many(invitation):
+        logger.warning(
+            "an invitation was not mailed: too many were, to %s or by %s", invitation.email, invitation.account
+        )
+        return False
     text = MAIL.format(
         by=invitation.invited_by, account=invitation.account.title, until=invitation.expires_at, link=link
     )
@@ -87,6 +95,13 @@ def mail_link(*, invitation: Invitation, link: str) -> bool:
     Invitation.objects.filter(pk=invitation.pk).update(mailed=True)
     invitation.mailed = True
     return True
+
+
+def _too_many(row: Invitation) -> bool:
+    """Whether a stranger gets mail after mail, or an account sends it to many: who takes back may invite again."""
+    lately = Invitation.objects.filter(mailed=True, created_at__gt=now() - MAILED_WITHIN)
+    to_them, by_account = lately.filter(email__iexact=row.email), lately.filter(account=row.account)
+    return to_them.count() >= MOST_TO_ONE or by_account.count() >= MOST_BY_ONE
 
 
 @transaction.atomic

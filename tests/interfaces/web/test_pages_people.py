@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -189,6 +190,30 @@ def test_a_mailed_link_is_shown_to_nobody_and_proves_the_address(acme: Actor, se
     assert mail.outbox[0].to == ["ann@example.com"]
     assert Client().post(path, NEW).status_code == 302
     assert User.objects.get(username="ann").email == "ann@example.com"
+
+
+def test_nobody_gets_mail_after_mail_from_whoever_invites_and_takes_back(
+    acme: Actor, globex: Actor, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.MAILS = True
+
+    def invited(actor: Actor, email: str) -> str:
+        client = client_of(actor)
+        text = client.post("/people/invite", {"/email": email, "/role": "viewer", "mail": "on"}).content.decode()
+        Invitation.objects.update(revoked_at=now())
+        return text
+
+    texts = [invited(actor, "ann@example.com") for actor in (acme, acme, globex, globex, acme)]
+    assert len(mail.outbox) == 3
+    assert ["The mail could not be sent" in text for text in texts] == [False, False, False, True, True]
+    assert "/invitations/" in texts[-1]
+    monkeypatch.setattr(invitations, "MOST_BY_ONE", 3)
+    for number in range(3):
+        invited(acme, f"ann{number}@example.com")
+    assert len(mail.outbox) == 4
+    Invitation.objects.update(created_at=now() - timedelta(minutes=16))
+    invited(acme, "ann@example.com")
+    assert len(mail.outbox) == 5
 
 
 def test_a_mail_that_cannot_be_sent_costs_only_the_mail(acme: Actor, settings: Settings) -> None:
