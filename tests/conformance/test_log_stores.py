@@ -104,6 +104,13 @@ def test_a_record_comes_back_as_it_went_in(store: LogStore) -> None:
     assert store.one(17, rich.id) == rich
 
 
+@pytest.mark.parametrize(
+    "record_id", ["", "nothing", "0" * 32, "e677d21fdbff" + "7" * 20, "f" * 32, "'; --", "1" * 5000]
+)
+def test_an_id_that_nothing_has_finds_nothing(asked_only: LogStore, record_id: str) -> None:
+    assert asked_only.one(17, record_id) is None
+
+
 def test_a_batch_that_comes_twice_is_stored_once(store: LogStore) -> None:
     batch = [record(1), record(2), record(3700), record(1, account=18)]
     assert store.store("n1-aa-1", batch) == 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import MAXYEAR, datetime, timedelta
 from functools import wraps
 from itertools import groupby
 from pathlib import Path
@@ -160,6 +160,8 @@ class Answering:
         try:
             made = moment(int(digits, 16))
         except (ValueError, OverflowError, OSError):
+            return {"row": None}
+        if made.year == MAXYEAR:  # the hours after it are none
             return {"row": None}
         # A line is stored by its own time, which is a request's duration or a clock away from its id's.
         for start in (hour_of(made), hour_of(made) + HOUR, hour_of(made) - HOUR):
