@@ -65,7 +65,7 @@ def write_update(*, actor: Actor, incident_id: int, spec: object, reason: str = 
     rows = Incident.objects.select_for_update(of=("self",)).select_related("page__account")
     row, moment = rows.get(pk=incident_id), now()
     wanted = read_or_raise(UpdateSpec, spec, "/spec")
-    before = row.document()
+    before, resolves = row.document(), wanted.status == RESOLVED and row.resolved_at is None
     if row.ends_at is not None:
         _tell_of_maintenance(row, wanted, moment)
     else:
@@ -73,7 +73,8 @@ def write_update(*, actor: Actor, incident_id: int, spec: object, reason: str = 
         row.resolved_at = (row.resolved_at or moment) if row.status == RESOLVED else None
         if wanted.impact:
             row.impacts = dict.fromkeys(row.impacts, wanted.impact)
-    if row.updates.count() >= MOST_UPDATES:
+    # The last word has room always: else nobody could say that it is over.
+    if row.updates.count() >= MOST_UPDATES and not resolves:
         raise Invalid([FieldError("", "quota", f"An incident has at most {MOST_UPDATES} updates; begin another one.")])
     row.automatic = False
     row.save()

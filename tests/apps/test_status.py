@@ -333,7 +333,12 @@ def test_incidents_and_updates_have_ceilings(tutorial_env: Actor, acme: Actor, m
     with pytest.raises(Invalid, match="at most 2 updates"):
         services.write_update(actor=acme, incident_id=rows[0].pk, spec={"text": "x"})
     third = services.open_incident(actor=acme, page_id=page.pk, spec=FIRST)
+    services.write_update(actor=acme, incident_id=third.pk, spec={"text": "x"})
+    with pytest.raises(Invalid, match="at most 2 updates"):
+        services.write_update(actor=acme, incident_id=third.pk, spec={"text": "x", "status": "monitoring"})
     services.write_update(actor=acme, incident_id=third.pk, spec={"text": "x", "status": "resolved"})
+    with pytest.raises(Invalid, match="at most 2 updates"):  # no more than this one
+        services.write_update(actor=acme, incident_id=third.pk, spec={"text": "x", "status": "resolved"})
     with pytest.raises(Invalid, match="delete old"):
         services.open_incident(actor=acme, page_id=page.pk, spec=FIRST)
     assert [row.number for row in Incident.objects.order_by("pk")] == [1, 2, 3]
