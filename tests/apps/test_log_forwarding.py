@@ -346,6 +346,14 @@ def test_a_secret_does_not_move_to_another_url_by_itself_and_is_in_no_audit_reco
     assert "s3cret" not in said
 
 
+def test_a_log_forward_that_moves_may_leave_its_header_behind(acme: Actor) -> None:
+    spec = {"url": "https://a.example/v1/logs", "header_name": "Authorization", "header_value": "Bearer s3cret"}
+    row = services.make_forward(actor=acme, name="siem", spec=spec)
+    moved = {"url": "https://b.example/v1/logs", "header_name": ""}
+    changed = services.change_forward(actor=acme, pk=row.pk, spec=moved)
+    assert (changed.url, changed.header_name, changed.header_value) == ("https://b.example/v1/logs", "", None)
+
+
 def test_an_account_has_few_log_forwards_with_names_of_their_own(acme: Actor) -> None:
     spec = {"url": "https://logs.example.com/v1/logs"}
     services.make_forward(actor=acme, name="one", spec=spec)
