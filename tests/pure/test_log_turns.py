@@ -5,13 +5,19 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
+from django.apps import apps
+from pytest_django.fixtures import Settings
 
+from apps.drivers.logs import registry
 from apps.drivers.logs.ceilings import Ceilings, Turns
 from apps.drivers.logs.contract import Busy
+from tests.conformance.log_places import needs_duckdb
 
-PATIENT = Ceilings(wait_seconds=30.0)
+PATIENT = Ceilings(wait_seconds=30.0, waiting_each=1)
 
 
 def beside(work: Callable[[], None]) -> threading.Thread:
@@ -44,7 +50,7 @@ def test_an_account_waits_with_one_question_and_its_others_are_refused_at_once()
 
 
 def test_an_archive_that_waited_is_refused_where_another_of_its_account_has_begun() -> None:
-    turns, came_of = Turns(Ceilings(wait_seconds=30.0, waiting_each=2)), list[str]()
+    turns, came_of = Turns(Ceilings(wait_seconds=30.0)), list[str]()
 
     def archive() -> None:
         try:
@@ -62,3 +68,15 @@ def test_an_archive_that_waited_is_refused_where_another_of_its_account_has_begu
     for each in both:
         each.join(10)
     assert sorted(came_of) == ["busy", "writes"]
+
+
+@needs_duckdb
+@pytest.mark.parametrize("threads", [0, 5])
+def test_a_console_saves_its_threads_and_workers_are_patient(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, threads: int
+) -> None:
+    monkeypatch.setattr(registry, "_ceilings", Ceilings())
+    settings.WEB_THREADS = threads
+    apps.get_app_config("logs").ready()
+    store: Any = registry.open_logs(f"logs+file://{tmp_path}/{threads}")
+    assert store._workers.ceilings.waiting_each == (1 if threads else None)

@@ -29,8 +29,8 @@ class Ceilings:
     at_once: int = 4
     at_once_each: int = 2
     exports_at_once: int = 2
-    # Who waits holds a thread of a console, and an account may not have them all.
-    waiting_each: int = 1
+    # How many of one account wait for their turn; as many as come, where threads are not few.
+    waiting_each: int | None = None
     wait_seconds: float = 5.0
 
 
@@ -96,7 +96,8 @@ class Turns:
     def _wait_for_room(self, account: int) -> None:
         if self._is_room(account):
             return
-        seconds = self._ceilings.wait_seconds if self._waiting[account] < self._ceilings.waiting_each else 0.0
+        most = self._ceilings.waiting_each
+        seconds = self._ceilings.wait_seconds if most is None or self._waiting[account] < most else 0.0
         self._waiting[account] += 1
         try:
             if not self._turn.wait_for(lambda: self._is_room(account), seconds):

@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from apps.drivers.extras import missing
+from apps.drivers.logs.ceilings import Ceilings
 from apps.drivers.logs.clickhouse.endpoint import LOOPBACK, SCHEMES, endpoint_of, options_of
 from apps.drivers.logs.contract import LogStore, Rejected, Unavailable
 from apps.drivers.logs.memory import MemoryStore
@@ -19,6 +20,14 @@ KNOWN = (
 )
 # What a URL of a bucket may say; folder is of this machine.
 OPTIONS = {"endpoint": "", "region": "", "folder": "/var/lib/spillway/logs", "cache_megabytes": "4096", "http": ""}
+
+_ceilings = Ceilings()
+
+
+def save_threads() -> None:
+    """Let an account wait with one question in stores that are opened from now on: who waits holds a thread."""
+    global _ceilings  # noqa: PLW0603 - what kind of process it is never changes
+    _ceilings = Ceilings(waiting_each=1)
 
 
 @cache
@@ -34,7 +43,7 @@ def open_logs(url: str) -> LogStore:
     if parts.scheme in SCHEMES:
         from apps.drivers.logs.clickhouse.store import ClickHouseStore
 
-        return ClickHouseStore(endpoint_of(parts))
+        return ClickHouseStore(endpoint_of(parts), _ceilings)
     raise Rejected(f"SPILLWAY_LOGS_URL names no log store: use {KNOWN}.")
 
 
@@ -56,7 +65,7 @@ def _in_files(root: Path) -> LogStore:
     from apps.drivers.logs.files.folder import FolderFiles
     from apps.drivers.logs.parquet import ParquetStore
 
-    return ParquetStore(FolderFiles(root))
+    return ParquetStore(FolderFiles(root), _ceilings)
 
 
 def _in_bucket(parts: SplitResult) -> LogStore:
@@ -84,7 +93,7 @@ def _in_bucket(parts: SplitResult) -> LogStore:
         region=options["region"] or None,
         cache_megabytes=int(options["cache_megabytes"]),
     )
-    return ParquetStore(BucketFiles(bucket))
+    return ParquetStore(BucketFiles(bucket), _ceilings)
 
 
 def _options(parts: SplitResult) -> dict[str, str]:
