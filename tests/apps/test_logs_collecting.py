@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django import db
@@ -27,6 +29,8 @@ from apps.drivers.logs.contract import Query, Record, Unavailable
 from apps.drivers.logs.memory import MemoryStore
 from apps.drivers.logs.queues import Queues
 from apps.drivers.logs.registry import open_queues
+from apps.drivers.proxy.agent import AgentDriver
+from apps.drivers.proxy.contract import NodeTarget, Unreachable
 from apps.fleet.models import Node, Region
 from apps.logs import services
 from apps.logs.collect import leases
@@ -495,3 +499,32 @@ def test_open_pages_are_told_once_of_what_was_stored_in_a_moment(
         collector.stop()
         thread.join()
     assert told == ["lines"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"dropped": float("inf"), "oldest": 0},
+        {"dropped": 10**30, "oldest": 0},
+        {"dropped": -1, "oldest": 0},
+        {"dropped": 0, "oldest": float("nan")},
+        {"dropped": 0, "oldest": [[]]},
+        [1],
+    ],
+)
+def test_numbers_that_no_node_can_have_are_an_answer_that_cannot_be_read(
+    monkeypatch: pytest.MonkeyPatch, said: Any
+) -> None:
+    answer = {"segments": [], **said} if isinstance(said, dict) else said
+    monkeypatch.setattr(AgentDriver, "_ask", lambda *_: (200, json.dumps(answer).encode()))
+    with pytest.raises(Unreachable):
+        AgentDriver(NodeTarget("n1", "unix:///nowhere")).log_segments()
+
+
+def test_lines_that_wait_for_as_long_as_a_clock_that_was_wrong_says_are_collected(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answer = json.dumps({"segments": [], "dropped": 0, "oldest": float("inf")}).encode()
+    monkeypatch.setattr(AgentDriver, "_ask", lambda *_: (200, answer))
+    waiting = AgentDriver(NodeTarget("n1", "unix:///nowhere")).log_segments()
+    assert now() - timedelta(seconds=waiting.oldest_s) < now()

@@ -6,6 +6,7 @@ import base64
 import dataclasses
 import http.client
 import json
+import math
 import zlib
 from collections.abc import Mapping
 from typing import Any
@@ -61,6 +62,8 @@ OK, NOT_FOUND, MISSING = 200, 404, 428
 SEEN = frozenset({"certificate_sha256", "certificate_ends"})
 # A segment has 1 MiB of lines (apps/agent/log/segments.py), and one line more than that.
 LARGEST_SEGMENT = 4 * 1024 * 1024
+# Whatever the clock of a node did while lines waited there: ten years say that enough.
+LONGEST_KEPT_S = 10 * 366 * 86_400.0
 UNREADABLE = (KeyError, TypeError, ValueError, AttributeError)
 ROW_FIELDS = tuple(field.name for field in dataclasses.fields(CounterRow))
 
@@ -178,13 +181,12 @@ class AgentDriver:
             return LogSegments(off=f"The agent of {self._target.name} is too old to keep request lines.")
         answer = self._read(status, content, "/v1/log/segments")
         try:
-            return LogSegments(
-                tuple(LogSegment(str(e["id"]), int(e["lines"]), int(e["bytes"])) for e in answer["segments"]),
-                int(answer["dropped"]),
-                float(answer["oldest"]),
-                str(answer.get("off", "")),
-            )
-        except (KeyError, TypeError, ValueError) as error:
+            segments = tuple(LogSegment(str(e["id"]), int(e["lines"]), int(e["bytes"])) for e in answer["segments"])
+            dropped, oldest_s = int(answer["dropped"]), min(max(float(answer["oldest"]), 0.0), LONGEST_KEPT_S)
+            if not 0 <= dropped < 2**63 or math.isnan(oldest_s):
+                raise ValueError("numbers that nothing can have")
+            return LogSegments(segments, dropped, oldest_s, str(answer.get("off", "")))
+        except (*UNREADABLE, OverflowError) as error:
             raise self._unreadable(error) from error
 
     def read_log_segment(self, segment_id: str) -> bytes:
@@ -255,10 +257,12 @@ class AgentDriver:
         """The JSON of an answer that is none of an error."""
         try:
             answer = json.loads(content)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise self._silent(error) from error
+        if not isinstance(answer, dict):
+            raise self._unreadable("it is no object")
         if status in (OK, MISSING):
-            return dict(answer)
+            return answer
         raise _failure(self._target.name, status, answer, "validate" if path == "/v1/bundle" else "runtime")
 
     def _silent(self, error: Exception) -> Unreachable:

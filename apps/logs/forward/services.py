@@ -105,7 +105,8 @@ def change_forward(
     before, field_errors = document(row), list[FieldError]()
     wanted = _read(spec, {**before, "header_value": None}, field_errors)
     kept = bool(wanted) and wanted["header_name"] != "" and wanted["header_value"] is None and row.header_value
-    if kept and wanted["url"] != row.url and not field_errors:
+    moves = kept and wanted["url"] != row.url
+    if moves and not field_errors:
         detail = "Write the header's value again: it is not sent to another URL by itself."
         field_errors.append(FieldError("/spec/header_value", "needed", detail))
     if field_errors:
