@@ -55,8 +55,9 @@ def families() -> Iterator[Metric]:
     waiting = GaugeMetricFamily(
         "spillway_request_log_waiting_seconds", "Age of the oldest line that waits on the node.", labels=["node"]
     )
+    instant = now()
     for row in rows:
-        waiting.add_metric([row.node.name], row.waiting_s)
+        waiting.add_metric([row.node.name], row.waits_s(instant))
     yield waiting
     yield from _forwards()
     yield _metrics()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.db import models
 
 from apps.accounts.models import Account
@@ -99,9 +101,9 @@ class LogCollector(models.Model):
 class NodeLog(models.Model):
     """How the lines of a node come in. `holder` collects them until `until` by database time.
 
-    `stored` and `damaged` count lines since the row was made; `dropped` is what the node itself lost, `waiting_s` how
-    old the oldest line was that still waited there at `read_at`; `dropped_at` is when it was last seen to lose more.
-    `error` says what is wrong now.
+    `stored` and `damaged` count lines since the row was made; `dropped` is what the node itself lost, `waiting_s`
+    how old the oldest line was that still waited there at `read_at`, when it last said so; `dropped_at` is when it
+    was last seen to lose more. `error` says what is wrong now.
     """
 
     node = models.OneToOneField(Node, on_delete=models.CASCADE, related_name="log")
@@ -117,6 +119,10 @@ class NodeLog(models.Model):
 
     def __str__(self) -> str:
         return f"log of {self.node.name}"
+
+    def waits_s(self, instant: datetime) -> float:
+        """How long the oldest line waits there, for all that anybody knows; nothing where nobody ever asked."""
+        return 0.0 if self.read_at is None else self.waiting_s + max(0.0, (instant - self.read_at).total_seconds())
 
 
 class SavedSearch(models.Model):

@@ -328,6 +328,7 @@ def test_a_node_that_is_away_says_so_and_keeps_its_lines(pushed: Env, collector:
     turn = collector.collect_once(n1())
     assert turn is not None
     assert "does not answer" in turn.error
+    assert NodeLog.objects.get(node=n1()).read_at is None
     pushed.node("n1").unreachable = False
     pushed.node("n1").log_dropped = 12
     turn = collector.collect_once(n1())
@@ -341,6 +342,19 @@ def test_a_node_that_is_away_says_so_and_keeps_its_lines(pushed: Env, collector:
     }
     assert values["spillway_request_log_dropped_lines_total"] == 12
     assert values["spillway_request_log_stored_lines_total"] == 1
+
+
+def test_lines_of_a_node_that_is_away_wait_longer_and_longer(pushed: Env, collector: LogCollector) -> None:
+    collector.collect_once(n1())
+    NodeLog.objects.update(read_at=now() - timedelta(minutes=10), waiting_s=2)
+    pushed.node("n1").unreachable = True
+    collector.collect_once(n1())
+    row = NodeLog.objects.get(node=n1())
+    assert "does not answer" in row.error
+    assert row.waits_s(now()) >= 602
+    shown = {sample.labels.get("node"): sample.value for family in families() for sample in family.samples
+             if sample.name == "spillway_request_log_waiting_seconds"}  # fmt: skip
+    assert shown["n1"] >= 602
 
 
 def test_when_a_node_lost_more_lines_is_kept_and_silence_or_the_same_number_is_no_loss(

@@ -53,10 +53,9 @@ def _lost(count: int) -> str:
 
 def look_at_waiting_lines(instant: datetime) -> Look:
     """Nodes whose oldest line waits, and for how long; nobody waits where none were ever fetched."""
-    rows = NodeLog.objects.exclude(read_at=None).select_related("node")
     found = []
-    for row, read_at in [(row, row.read_at) for row in rows]:
-        waits = row.waiting_s + max(0.0, (instant - read_at).total_seconds()) if read_at is not None else 0.0
+    for row in NodeLog.objects.exclude(read_at=None).select_related("node"):
+        waits = row.waits_s(instant)
         detail = row.error or "Nobody fetches them: manage.py collect_logs."
         begin = instant - timedelta(seconds=waits)
         found.append(_of_log(row, "has request lines that wait", detail, begin, waits))

@@ -228,11 +228,6 @@ def _keep(pk: int, turn: Turn) -> None:
     if turn.dropped:
         # A node whose state was made anew counts from zero: any other number than the last one is a new loss.
         rows.exclude(dropped=turn.dropped).update(dropped_at=moment)
-    rows.update(
-        stored=F("stored") + turn.stored,
-        damaged=F("damaged") + turn.damaged,
-        dropped=F("dropped") if turn.dropped is None else turn.dropped,
-        waiting_s=turn.waiting_s,
-        read_at=moment,
-        error=turn.error[:400],
-    )
+    rows.update(stored=F("stored") + turn.stored, damaged=F("damaged") + turn.damaged, error=turn.error[:400])
+    if turn.dropped is not None:  # of one that said nothing, nobody knows how long its lines wait
+        rows.update(dropped=turn.dropped, waiting_s=turn.waiting_s, read_at=moment)

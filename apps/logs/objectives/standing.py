@@ -141,8 +141,8 @@ def _behind(nodes: Sequence[_NodeLines], at: datetime, behind: timedelta) -> int
 
 
 def _is_silent(node: _NodeLines, at: datetime, behind: timedelta) -> bool:
-    """Nobody reads it."""
-    return node.read_at is None or at - node.read_at > behind
+    """Nobody asks it; one that does not answer has an error."""
+    return not node.error and (node.read_at is None or at - node.read_at > behind)
 
 
 def _lost(nodes: Sequence[_NodeLines], at: datetime) -> str:
