@@ -13,7 +13,15 @@ from apps.compiler.model.access import Access, ConnectionAccess, NetworkList
 from apps.compiler.model.authentication import ApiKeys, BasicAuth, Jwt
 from apps.compiler.model.fleet import Pool
 from apps.compiler.model.listener_options import ClientCertificates, ClientVerify
-from apps.compiler.model.policy import ClientLimit, HeaderChanges, Maintenance, Rewrite, Rules
+from apps.compiler.model.policy import (
+    ClientLimit,
+    HeaderChanges,
+    Maintenance,
+    ResponseHeaders,
+    Rewrite,
+    Rules,
+    SecurityHeaders,
+)
 from apps.compiler.model.servers import ServerTls, Verify
 from apps.compiler.model.shared import (
     Certificate,
@@ -24,11 +32,13 @@ from apps.compiler.model.shared import (
     ServerState,
     ValueCondition,
     ValueMatch,
+    WeightedPool,
 )
 from apps.compiler.policies import BLOCKS, rule_set
 from apps.exporting.contract import Export
 from apps.exporting.gateway.rules import duration
 from apps.exporting.gateway.writing import FILE, gateway_manifests
+from apps.exporting.yaml_text import yaml_text
 from tests.authorities import Authority
 from tests.pure.compiler_fixtures import certificate_pem, front, listener, pool, route, server, snapshot
 
@@ -169,6 +179,67 @@ def test_of_two_wildcards_of_a_domain_the_narrow_one_stands() -> None:
     found = exported(route(1, hostname="*.a.example"), route(2, hostname="**.a.example"))
     assert [each["spec"]["hostnames"] for each in of_kind(found, "HTTPRoute")] == [["*.a.example"]]
     assert "route route-2-label" in said(found)
+
+
+def test_a_broad_wildcard_that_keeps_out_is_closed_among_the_routes_of_the_narrow_one() -> None:
+    """A cluster's `*.` takes names with several labels as well: left out, the refusal would be gone for them."""
+    found = exported(
+        route(1, hostname="*.a.example"),
+        route(2, hostname="*.a.example", path="/admin/x"),
+        route(3, hostname="**.a.example", path="/admin", fixed_response=FixedResponse(403)),
+        route(4, hostname="**.a.example"),
+    )
+    assert [each["spec"]["hostnames"] for each in of_kind(found, "HTTPRoute")] == [["*.a.example"]]
+    served = {rule["matches"][0]["path"]["value"]: "backendRefs" in rule for rule in rules_of(found)}
+    assert served == {"/": True, "/admin": False, "/admin/x": False}
+    assert "keeps clients out of this path" in said(found)
+
+
+def test_a_refusal_that_loses_conditions_is_not_overtaken_by_a_route_with_more_of_them() -> None:
+    refusing = route(
+        1, path="/admin", fixed_response=FixedResponse(403), headers=(ABSENT, replace(ABSENT, name="user"))
+    )
+    canary = ValueCondition("X-Canary", ValueMatch.EQUALS, "on")
+    found = exported(refusing, route(2, path="/admin", headers=(canary,)), route(3, headers=(canary,)))
+    assert ["backendRefs" in rule for rule in rules_of(found)] == [False, False, True]
+    assert "a route of the same path keeps clients out" in said(found)
+
+
+def test_the_share_of_a_pool_that_cannot_be_reached_does_not_go_to_the_others() -> None:
+    unverified = pool(2, server_tls=ServerTls(verify=Verify.NONE, server_name="app.example"))
+    shares = (WeightedPool("pool-1", 90), WeightedPool("pool-2", 10))
+    found = exported(route(1, pools=shares), pools=(pool(1), unverified))
+    first, second = rules_of(found)[0]["backendRefs"]
+    assert (first["name"], first["weight"], second["weight"]) == ("pool-1-label", 90, 10)
+    assert [each["metadata"]["name"] for each in of_kind(found, "Service")] == ["pool-1-label"]
+    assert second["name"] not in ("pool-1-label", "")
+
+
+def test_a_route_with_more_headers_of_requests_than_can_be_set_is_closed() -> None:
+    """Of the seventeenth, servers would take a client's word."""
+    many = tuple((f"X-{number}", "a") for number in range(17))
+    assert [
+        rule.keys() for rule in rules_of(exported(route(1), rules=Rules(request_headers=HeaderChanges(set=many))))
+    ] == [{"matches"}]
+
+
+def test_security_headers_beyond_the_sixteenth_are_named() -> None:
+    many = tuple((f"X-{number}", "a") for number in range(16))
+    rules = Rules(response_headers=ResponseHeaders(set=many), security_headers=SecurityHeaders(no_sniff=True))
+    assert "beyond the sixteenth" in said(exported(route(1), rules=rules))
+
+
+def test_a_route_of_more_listeners_than_one_object_may_name_is_written_for_all_of_them() -> None:
+    listeners = tuple(listener(number) for number in range(1, 34))
+    found = of_kind(exported(route(1, scheme="http"), listeners=listeners), "HTTPRoute")
+    assert [len(each["spec"]["parentRefs"]) for each in found] == [32, 1]
+    assert found[0]["spec"]["rules"] == found[1]["spec"]["rules"]
+
+
+@pytest.mark.parametrize("text", ["y", "N", "1e3", "12e03", "1.5e3", "0o14", "0129", "0X1F", "1_0e3", "1."])
+def test_text_that_a_cluster_reads_as_a_number_or_a_boolean_is_quoted(text: str) -> None:
+    written = yaml_text([{"value": text, "count": 80}])
+    assert written == f"---\nvalue: '{text}'\ncount: 80\n"
 
 
 def test_routes_of_one_scheme_come_before_those_of_both_and_name_their_listener() -> None:

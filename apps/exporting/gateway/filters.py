@@ -84,7 +84,7 @@ def _closing(rules: Rules) -> str:
 
 
 def _changes(changes: HeaderChanges | None, found: Filters, of_variables: str) -> dict[str, Any]:
-    """A header whose value cannot be said is removed from requests: servers must not take a client's word for it."""
+    """A header of requests that cannot be set is removed, or closes: servers must not take a client's word for it."""
     said, gone = changes or HeaderChanges(), list((changes or HeaderChanges()).remove or ())
     body: dict[str, Any] = {}
     for action, pairs in (("set", said.set or ()), ("add", said.add or ())):
@@ -93,7 +93,9 @@ def _changes(changes: HeaderChanges | None, found: Filters, of_variables: str) -
         if formats:
             found.unsaid.append(of_variables)
             gone += formats if of_variables == VARIABLES and action == "set" else []
-        if len(plain) > MOST:
+        if len(plain) > MOST and of_variables == VARIABLES and action == "set":
+            found.closing = found.closing or "more than sixteen headers of requests are set"
+        elif len(plain) > MOST:
             found.unsaid.append(MANY)
         body |= {action: plain[:MOST]} if plain else {}
     if len(gone) > MOST:
@@ -110,7 +112,9 @@ def _add_security(body: dict[str, Any], said: SecurityHeaders | None, found: Fil
     known = {each["name"].lower() for each in body.get("set", ())}
     more = [{"name": name, "value": value} for name, value in _security(said) if name.lower() not in known]
     if more:
-        body["set"] = (body.get("set", []) + more)[:MOST]
+        whole = body.get("set", []) + more
+        body["set"] = whole[:MOST]
+        found.unsaid += [MANY] if len(whole) > MOST else []
 
 
 def _security(said: SecurityHeaders) -> Iterator[tuple[str, str]]:

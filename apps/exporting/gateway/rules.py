@@ -31,9 +31,17 @@ class Ruling:
     services: Services
     notes: Notes
 
-    def rules_of(self, route: Route) -> Iterator[Rule]:
-        """The rules of a route, one for each of its methods; a rule that sends nowhere answers 500."""
-        found, said = matches_of(route), filters_of(route, self.rules.get(route.rule_set, Rules()))
+    def keeps_out(self, route: Route) -> bool:
+        """Whether the route refuses requests, or asks of them what cannot be said."""
+        return route.fixed_response is not None or bool(self._filters(route).closing)
+
+    def rules_of(self, route: Route, closing: str = "") -> Iterator[Rule]:
+        """The rules of a route, one for each of its methods; a rule that sends nowhere answers 500.
+
+        `closing` says why the route is closed whatever it says itself.
+        """
+        found, said = matches_of(route), self._filters(route)
+        said.closing = said.closing or closing
         if self._is_left_out(route, found, said):
             return
         body = {} if said.closing or route.fixed_response else self._body(route, said)
@@ -41,6 +49,9 @@ class Ruling:
             self.notes.add(PATTERNS, f"route {route.label}")
         for match in found.matches:
             yield {"matches": [match], **body}
+
+    def _filters(self, route: Route) -> Filters:
+        return filters_of(route, self.rules.get(route.rule_set, Rules()))
 
     def _is_left_out(self, route: Route, found: Matches, said: Filters) -> bool:
         """Say what is not said of the route; whether it is left out of the manifests altogether."""
@@ -64,16 +75,16 @@ class Ruling:
         filters = {"filters": said.filters} if said.filters else {}
         if route.redirect is not None:
             return filters
-        references = [each for share in route.pools for each in self._references(share.pool_id, share.weight, said)]
-        if not references:
+        if not any(self.services.reference(share.pool_id) for share in route.pools):
             return {}
+        references = [self._reference(share.pool_id, share.weight, said) for share in route.pools]
         pools = [self.services.pools[share.pool_id] for share in route.pools if share.pool_id in self.services.pools]
         return {**filters, **self._times(route, pools), **self._retry(route, pools[0]), "backendRefs": references}
 
-    def _references(self, pool_id: str, weight: int, said: Filters) -> Iterator[Rule]:
+    def _reference(self, pool_id: str, weight: int, said: Filters) -> Rule:
         reference = self.services.reference(pool_id)
         if reference is None:
-            return
+            return {**self.services.missing(pool_id), "weight": weight}
         pool = self.services.pools[pool_id]
         own: list[Rule] = []
         if pool.request_headers:
@@ -83,7 +94,7 @@ class Ruling:
         if pool.host_header and "hostname" not in rewritten:
             own.append({"type": "URLRewrite", "urlRewrite": {"hostname": pool.host_header}})
             self.notes.add(REWRITE_OF_MANY, f"pool {pool.label}")
-        yield {**reference, "weight": weight, **({"filters": own} if own else {})}
+        return {**reference, "weight": weight, **({"filters": own} if own else {})}
 
     def _times(self, route: Route, pools: list[Pool]) -> Rule:
         """The pool's own time is said as well: controllers have others by default."""

@@ -18,7 +18,7 @@ MOST_ENDPOINTS = 100  # in one slice, as the cluster itself makes them
 PORT = "main"
 UNSAYABLE_TLS = (
     "TLS to servers whose certificates nobody verifies, or by whichever name a client asks for, has no place in the "
-    "Gateway API; requests for these pools get 500:"
+    "Gateway API; requests for these pools get 500, as their Service is not there:"
 )
 BACKUP = "Backup servers have no place in the Gateway API and are left out of these pools:"
 WEIGHTS = "Weights of servers have no place in the Gateway API; all servers of these pools are equal:"
@@ -52,6 +52,7 @@ class Services:
     manifests: list[Manifest] = field(default_factory=list)
     _names: Taken = field(default_factory=Taken)
     _known: dict[str, tuple[str, int] | None] = field(default_factory=dict)
+    _missing: dict[str, str] = field(default_factory=dict)
 
     def reference(self, pool_id: str) -> dict[str, Any] | None:
         """`name` and `port` of a pool's Service; None where its servers cannot be reached as it says."""
@@ -60,6 +61,13 @@ class Services:
             self._known[pool_id] = self._made(pool) if pool else None
         found = self._known[pool_id]
         return {"name": found[0], "port": found[1]} if found else None
+
+    def missing(self, pool_id: str) -> dict[str, Any]:
+        """The same of a Service that is not there, so that a pool's share gets 500 instead of going to the others."""
+        if pool_id not in self._missing:
+            label = self.pools[pool_id].label if pool_id in self.pools else pool_id
+            self._missing[pool_id] = self._names.name(f"{label}-missing")
+        return {"name": self._missing[pool_id], "port": 80}
 
     def _made(self, pool: Pool) -> tuple[str, int] | None:
         tls = pool.server_tls
