@@ -37,6 +37,7 @@ from apps.stacks.models import StackRun, StackSync, StateLock, StateVersion
 from apps.stacks.review import protecting
 from apps.stacks.run import lifecycle, reconciling
 from apps.stacks.run.due import due_stacks
+from apps.stacks.run.recovery import may_still_write
 from apps.stacks.run.states import BUSY, S
 from apps.stacks.state import redaction
 from apps.stacks.state import storage as state
@@ -140,7 +141,7 @@ def cancel(*, actor: Actor, run_id: int, reason: str = "") -> StackRun:
             raise Conflict(f"Run {run.pk} is over.")
         run.cancelled_by = actor.name[:150]
         run.save(update_fields=("cancelled_by",))
-        if run.state not in BUSY:
+        if run.state not in BUSY and not may_still_write(run.stack_id):
             lifecycle.move(run, S.DISCARDED, f"{actor.name} stopped it.")
         _record_run(actor, "cancel", run, reason)
         publish_after_commit("stacks", id=run.stack_id, run=run.pk)

@@ -246,6 +246,46 @@ def test_the_lock_of_a_dead_attempt_is_waited_for_and_then_taken_away(env: Env, 
     assert (entry.actor, entry.before["lock"]) == ("spillway", "old")  # type: ignore[index]
 
 
+def test_an_apply_that_outlives_its_worker_is_waited_for_whatever_is_defined_meanwhile(
+    env: Env, settings: Settings
+) -> None:
+    """Its Terraform may still write the state: without that, what it makes is nobody's."""
+    settings.STACK_LOCK_GRACE_S = 3600
+    env.want("a", "b")
+    env.reconcile()
+    services.approve(actor=env.actor, run_id=env.run().pk, plan_digest=env.run().plan_digest)
+    env.die_at("terraform_data.a")
+    applying = env.run()
+    StateLock.objects.create(stack=env.stack, lock_id="alive", run=applying, held_by="x")
+    env.want("a", "b", "c")
+    env.reconcile()
+    assert StateLock.objects.get().lock_id == "alive"
+    applying.refresh_from_db()
+    assert (applying.finished_at, applying.password_digest != "") == (None, True)
+    StateLock.objects.all().delete()  # it came to its end
+    StackRun.objects.update(next_try_at=None)
+    env.reconcile()
+    assert (env.run().state, env.run().revision.number) == ("planned", 2)
+
+
+def test_an_apply_that_outlives_its_worker_is_waited_for_when_a_person_stops_it(env: Env, settings: Settings) -> None:
+    settings.STACK_LOCK_GRACE_S = 3600
+    env.want("a", "b")
+    env.reconcile()
+    services.approve(actor=env.actor, run_id=env.run().pk, plan_digest=env.run().plan_digest)
+    env.die_at("terraform_data.a")
+    StateLock.objects.create(stack=env.stack, lock_id="alive", run=env.run(), held_by="x")
+    env.reconcile()
+    assert env.run().state == "waiting"
+    services.cancel(actor=env.actor, run_id=env.run().pk)
+    env.reconcile()
+    assert (env.run().finished_at, StateLock.objects.get().lock_id) == (None, "alive")
+    StateLock.objects.all().delete()
+    StackRun.objects.update(next_try_at=None)
+    env.reconcile()
+    assert env.run().state == "discarded"
+
+
 def test_a_lock_is_taken_away_by_a_person_with_its_id_and_a_reason(env: Env) -> None:
     env.want("a")
     env.reconcile()

@@ -13,6 +13,7 @@ from apps.core.concurrency.leases import Lease
 from apps.stacks.models import StackRun, StackSync
 from apps.stacks.run import applying, compiling, lifecycle, planning
 from apps.stacks.run.due import wanted_runs
+from apps.stacks.run.recovery import may_still_write
 from apps.stacks.run.states import S
 
 logger = logging.getLogger(__name__)
@@ -23,8 +24,7 @@ ROUNDS = 50
 def work(lease: Lease[StackSync], stack_id: int) -> None:
     """Until a person, a clock or somebody else is waited for. Raises LeaseLost."""
     for _ in range(ROUNDS):
-        compiles = compiling.must_compile(stack_id) and not _is_destroyed_now(stack_id)
-        if compiles and not compiling.is_waiting(lease):
+        if _may_compile(stack_id) and not compiling.is_waiting(lease):
             compiling.compile_now(lease, stack_id)
         run = lifecycle.open_run(stack_id) or _begin_what_is_due(lease, stack_id)
         if run is None or not _step(lease, run):
@@ -32,13 +32,15 @@ def work(lease: Lease[StackSync], stack_id: int) -> None:
     logger.error("stack %s does not come to rest", stack_id)
 
 
-def _is_destroyed_now(stack_id: int) -> bool:
-    return StackRun.objects.filter(stack_id=stack_id, kind=StackRun.Kind.DESTROY, finished_at=None).exists()
+def _may_compile(stack_id: int) -> bool:
+    """Not while everything is deleted, nor while a Terraform still works on the run that would be replaced."""
+    destroyed = StackRun.objects.filter(stack_id=stack_id, kind=StackRun.Kind.DESTROY, finished_at=None)
+    return compiling.must_compile(stack_id) and not destroyed.exists() and not may_still_write(stack_id)
 
 
 def _step(lease: Lease[StackSync], run: StackRun) -> bool:
     """Carry the run one state further; False when nothing can be done now."""
-    if run.cancelled_by and run.state != S.APPLYING:
+    if run.cancelled_by and run.state != S.APPLYING and not may_still_write(run.stack_id):
         _discard(lease, run)
         return True
     if run.next_try_at is not None and run.next_try_at > database_now():

@@ -3,7 +3,8 @@
 Whoever has the lease of a stack is the only one who works on it: a lock that is there belongs to an attempt whose
 worker is gone. Its Terraform goes on to the end of what it applies, says that it lives
 (drivers/infra/process_guard.py), writes the state and gives the lock back; so it is left alone as long as it lives,
-and its password is good. Only a lock of which nothing was heard for a while is taken away; the audit log says so.
+and its password is good: neither a newer revision nor a person ends its run before. Only a lock of which nothing was
+heard for a while is taken away; the audit log says so.
 """
 
 from __future__ import annotations
@@ -26,14 +27,27 @@ logger = logging.getLogger(__name__)
 
 def free_the_lock(lease: Lease[StackSync], run: StackRun) -> None:
     """Take the lock of a dead attempt away; raises Locked while its Terraform may still live, LeaseLost."""
-    held = StateLock.objects.filter(stack_id=run.stack_id).select_related("run").first()
+    held = _held(run.stack_id)
     if held is None:
         return
-    grace = timedelta(seconds=settings.STACK_LOCK_GRACE_S)
-    over = held.run is None or held.run.finished_at is not None  # its password is worth nothing any more
-    if not over and held.seen_at > database_now() - grace:
+    if _may_live(held):
         raise Locked("The Terraform process of a lost worker is still running or has just died; waiting for it.")
     _take_away(lease, run, held)
+
+
+def may_still_write(stack_id: int) -> bool:
+    """Whether a lost worker's Terraform may still write the state: its run must not end before it does."""
+    held = _held(stack_id)
+    return held is not None and _may_live(held)
+
+
+def _held(stack_id: int) -> StateLock | None:
+    return StateLock.objects.filter(stack_id=stack_id).select_related("run").first()
+
+
+def _may_live(held: StateLock) -> bool:
+    over = held.run is None or held.run.finished_at is not None  # its password is worth nothing any more
+    return not over and held.seen_at > database_now() - timedelta(seconds=settings.STACK_LOCK_GRACE_S)
 
 
 def _take_away(lease: Lease[StackSync], run: StackRun, held: StateLock) -> None:
