@@ -48,7 +48,7 @@ def _field(field: Field, parent: str) -> Json:
         "help": field.about.help,
         "many": field.many,
         "set": field.many and field.sorted,
-        "key": field.distinct.keys[0][0] if field.many and field.distinct and field.distinct.keys else "",
+        "key": list(field.distinct.keys[0]) if field.many and field.distinct and field.distinct.keys else [],
         "required": field.required,
         "secret": field.about.secret or (parent, field.name) in SECRETS,
         "words": list(schema.get("enum", ())) if type_of(field) == "string" and not field.many else [],

@@ -39,7 +39,7 @@ type Field struct {
 	Help     string   `json:"help"`
 	Many     bool     `json:"many"`
 	Set      bool     `json:"set"`
-	Key      string   `json:"key"` // the field by which entries of a list are told apart
+	Key      []string `json:"key"` // the fields by which entries of a list are told apart
 	Required bool     `json:"required"`
 	Secret   bool     `json:"secret"`
 	Words    []string `json:"words"`

@@ -171,7 +171,7 @@ func (field Field) decodeOne(value any) (tftypes.Value, error) {
 
 // drifted is the state after a look at the console: what is stored (`is`) as it was after our last write (`was`) stays
 // as it was written, in its own spelling and order, with its secrets and without defaults; only what changed since is
-// taken over.
+// taken over. A field that the console did not have then, and that has its default now, is no change.
 func drifted(field Field, state, was, is any) any {
 	if reflect.DeepEqual(was, is) {
 		return state
@@ -179,7 +179,7 @@ func drifted(field Field, state, was, is any) any {
 	if written, stored, present, fit := three[Object](state, was, is); fit {
 		return driftedObject(field, written, stored, present)
 	}
-	if written, stored, present, fit := three[[]any](state, was, is); fit && field.Key != "" {
+	if written, stored, present, fit := three[[]any](state, was, is); fit && len(field.Key) > 0 {
 		return driftedEntries(field, written, stored, present)
 	}
 	return plain(field, is)
@@ -189,6 +189,9 @@ func driftedObject(field Field, state, was, is Object) Object {
 	found := Object{}
 	for name := range union(state, is) {
 		below, _ := fieldAt(field.Fields, name)
+		if _, known := was[name]; !known && state[name] == nil && isUnsaid(below, is[name]) {
+			continue
+		}
 		if value := drifted(below, state[name], was[name], is[name]); value != nil {
 			found[name] = value
 		}
@@ -215,17 +218,21 @@ func driftedEntries(field Field, state, was, is []any) []any {
 	return found
 }
 
-func byKey(field Field, entries []any) map[any]any {
-	found := map[any]any{}
+func byKey(field Field, entries []any) map[string]any {
+	found := map[string]any{}
 	for _, entry := range entries {
 		found[keyOf(field, entry)] = entry
 	}
 	return found
 }
 
-func keyOf(field Field, entry any) any {
+func keyOf(field Field, entry any) string {
 	object, _ := entry.(Object)
-	return object[field.Key]
+	parts := make([]any, len(field.Key))
+	for index, name := range field.Key {
+		parts[index] = object[name]
+	}
+	return fmt.Sprintf("%q", parts)
 }
 
 func three[T any](first, second, third any) (T, T, T, bool) {
@@ -265,23 +272,28 @@ func plain(field Field, value any) any {
 func plainObject(field Field, value Object) Object {
 	found := Object{}
 	for _, below := range field.Fields {
-		if one := value[below.Name]; !isEmpty(one) && !reflect.DeepEqual(one, below.Default) {
+		if one := value[below.Name]; !isUnsaid(below, one) {
 			found[below.Name] = plain(below, one)
 		}
 	}
 	return found
 }
 
-func isEmpty(value any) bool {
+// isUnsaid is true of what is empty, and of what is so anyway.
+func isUnsaid(field Field, value any) bool {
 	switch held := value.(type) {
 	case nil:
 		return true
 	case []any:
-		return len(held) == 0
+		if len(held) == 0 {
+			return true
+		}
 	case Object:
-		return len(held) == 0
+		if len(held) == 0 {
+			return true
+		}
 	}
-	return false
+	return reflect.DeepEqual(value, field.Default)
 }
 
 // pathOf is where the API's pointer leads in a resource: `/spec/backends/0/region`.

@@ -8,7 +8,7 @@ import (
 var pool = Field{Type: "object", Fields: []Field{
 	{Name: "balance", Type: "string", Default: "leastconn"},
 	{Name: "key", Type: "string", Secret: true},
-	{Name: "servers", Type: "object", Many: true, Key: "name", Fields: []Field{{Name: "name", Type: "string"}, {Name: "port", Type: "integer"}}},
+	{Name: "servers", Type: "object", Many: true, Key: []string{"name"}, Fields: []Field{{Name: "name", Type: "string"}, {Name: "port", Type: "integer"}}},
 }}
 
 func parsed(t *testing.T, text string) Object {
@@ -35,6 +35,30 @@ func TestWhatSomebodyChangedIsTakenOverAtItsPlace(t *testing.T) {
 	want := parsed(t, `{"key": "secret", "balance": "random", "servers": [{"name": "a", "port": 9}, {"name": "c", "port": 3}]}`)
 	if found := drifted(pool, state, was, is); !reflect.DeepEqual(found, want) {
 		t.Fatalf("%v", found)
+	}
+}
+
+func TestEntriesAreToldApartByAllFieldsOfTheirKey(t *testing.T) {
+	routes := Field{Type: "object", Fields: []Field{{Name: "routes", Type: "object", Many: true, Key: []string{"protocol", "alpn"}, Fields: []Field{
+		{Name: "protocol", Type: "string"}, {Name: "alpn", Type: "string"}, {Name: "pool", Type: "string"},
+	}}}}
+	state := parsed(t, `{"routes": [{"alpn": "h2", "pool": "a"}, {"alpn": "mqtt", "pool": "b"}]}`)
+	is := parsed(t, `{"routes": [{"alpn": "h2", "pool": "a"}, {"alpn": "mqtt", "pool": "c"}]}`)
+	if found := drifted(routes, state, state, is); !reflect.DeepEqual(found, is) {
+		t.Fatalf("%v", found)
+	}
+}
+
+func TestAFieldThatANewerConsoleHasIsNoDrift(t *testing.T) {
+	state := parsed(t, `{"servers": [{"name": "a", "port": 1}]}`)
+	was := parsed(t, `{"servers": [{"name": "a", "port": 1}]}`)
+	is := parsed(t, `{"balance": "leastconn", "key": null, "servers": [{"name": "a", "port": 1}]}`)
+	if found := drifted(pool, state, was, is); !reflect.DeepEqual(found, state) {
+		t.Fatalf("%v", found)
+	}
+	is["balance"] = "random"
+	if found := drifted(pool, state, was, is); reflect.DeepEqual(found, state) {
+		t.Fatal("what somebody set is no default")
 	}
 }
 
