@@ -76,9 +76,9 @@ def _objects(actor: Actor, balancer: LoadBalancer, notes: Notes) -> Iterator[Doc
     yield from _certificates(actor, balancer, pools, notes)
     yield from map(_envelope, _network_lists(actor, balancer, policies, routes))
     yield from map(_envelope, pools)
+    yield _envelope(selectors.load_balancers(actor).get(pk=balancer.pk))  # policies may name it as their default
     for policy in policies:
         yield _policy(policy, balancer, notes)
-    yield _envelope(selectors.load_balancers(actor).get(pk=balancer.pk))
     for route in routes.order_by("pk").iterator(chunk_size=CHUNK):
         _note_secrets(f"route {route.account.name}/{route.name}", route.rules or {}, notes)
         yield _envelope(route)

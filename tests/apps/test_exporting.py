@@ -134,9 +134,21 @@ def test_only_what_the_load_balancer_uses_is_written_and_in_an_order_that_can_be
         found = export(operator, balancer, "documents")
     assert [(each["kind"], each["name"]) for each in objects_of(found)] == [
         ("Account", "shops"), ("Region", "east"), ("Region", "far"), ("Region", "west"), ("Fleet", "east"),
-        ("StaticIP", "entry"), ("NetworkList", "office"), ("Pool", "db"), ("Pool", "shop"), ("Policy", "guarded"),
-        ("LoadBalancer", "front"), ("Route", "shop"), ("Route", "old"),
+        ("StaticIP", "entry"), ("NetworkList", "office"), ("Pool", "db"), ("Pool", "shop"), ("LoadBalancer", "front"),
+        ("Policy", "guarded"), ("Route", "shop"), ("Route", "old"),
     ]  # fmt: skip
+
+
+def test_after_the_regions_each_object_can_be_applied_before_the_next_ones(operator: Actor) -> None:
+    """A large load balancer has several files, which are applied one after the other."""
+    with stored(operator, OBJECTS) as balancer:
+        certificate, *objects = filled(objects_of(export(operator, balancer, "documents")))
+    first = next(index for index, each in enumerate(objects) if each["kind"] == "Fleet")
+    with transaction.atomic():
+        apply_document(actor=operator, objects=[certificate, *objects[:first]])
+        for each in objects[first:]:
+            apply_document(actor=operator, objects=[each])
+        transaction.set_rollback(True)
 
 
 def test_secrets_are_named_and_not_written_in_however_many_files(
