@@ -27,6 +27,7 @@ _SECRETS = tuple(
         rf"(?:\b|_)(?:set|add|replace)[-_]header\s+{_NAMED}\s+(?P<secret>.+)$",
         rf"\bset\s+\${_NAMED}\s+(?P<secret>.+)$",
         rf"\bif\s+\(?\${_NAMED}\s+!?[=~]\S*\s+(?P<secret>.+)$",
+        rf"\b(?:fastcgi|scgi|uwsgi)_param\s+{_NAMED}\s+(?P<secret>.+)$",
         r"\bsecure_link(?:_secret|_md5)\s+(?P<secret>.+)$",
         rf"\bhdr\s+[\"']?{_NAMED}[\"']?\s+(?P<secret>.+)$",
         rf"(?:{_NAMED})[\"']?\s*:\s*(?:\\\s)*(?P<secret>[^\s:].*)$",
@@ -54,13 +55,14 @@ def without_secrets(found: Import, said: Iterable[str] = ()) -> Import:
 
 
 def _masked(line: LineReport, known: set[str]) -> LineReport:
-    text, secrets = line.text, set(known)
-    if _OF_SECRETS.search(line.section):
+    """The same of its section: that of a line in an `if` of nginx is what is compared there."""
+    text, section, secrets = line.text, line.section, set(known)
+    if _OF_SECRETS.search(section):
         text = HIDDEN
     for pattern in _SECRETS:
-        text = pattern.sub(lambda match: _hidden(match, secrets), text)
+        text, section = (pattern.sub(lambda match: _hidden(match, secrets), each) for each in (text, section))
     reasons = tuple(_without(reason, secrets) for reason in line.reasons)
-    return replace(line, text=_without(text, known), reasons=reasons)
+    return replace(line, text=_without(text, known), section=_without(section, known), reasons=reasons)
 
 
 def _hidden(match: re.Match[str], secrets: set[str]) -> str:

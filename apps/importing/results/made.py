@@ -19,14 +19,15 @@ class Made:
     pools: dict[str, dict[str, Any]] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     certificates: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _of_target: dict[str, int] = field(default_factory=dict)
 
     def pool(self, context: Context, target: str, spec: dict[str, Any]) -> str:
         """The key of the pool for a target; one that is reached in another way is another pool."""
         key = json.dumps([target, spec], sort_keys=True)
         if key not in self.pools:
             self.pools[key] = spec
-            others = sum(json.loads(each)[0] == target for each in self.pools) - 1
-            self.names[key] = context.name("Pool", target + (f"-{others + 1}" if others else ""))
+            count = self._of_target[target] = self._of_target.get(target, 0) + 1
+            self.names[key] = context.name("Pool", target + (f"-{count}" if count > 1 else ""))
         return key
 
 
