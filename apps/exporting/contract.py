@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+LOOKED_UP = "The servers of these pools are those that were found until now; nobody looks them up there:"
+
 
 @dataclass(frozen=True, slots=True)
 class NotSaid:

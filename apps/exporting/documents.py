@@ -13,7 +13,9 @@ from apps.accounts.models import Account
 from apps.definitions import selectors
 from apps.definitions.models import Certificate, Listener, LoadBalancer, Pool, Route
 from apps.definitions.selectors import envelope
+from apps.definitions.server_sources.registries import NAMED
 from apps.definitions.serving import led_to_by
+from apps.definitions.shapes.servers.source import read_source
 from apps.exporting.contract import Export, Notes
 from apps.exporting.yaml_text import yaml_text
 from apps.fleet import selectors as topology
@@ -29,6 +31,7 @@ HEAD = (
 KEY = "Private keys are never shown; these certificates must be there under their names first:"
 UNWRITTEN = "Secrets are never shown; fill them in where the object is not stored yet (policy or route, field, name):"
 CLOUD = "Credentials of clouds are not written; these cloud accounts must be there first:"
+REGISTRIES = "Servers are looked up where only the operator's file of registries says; it must name these first:"
 DEFAULTS = "These policies are the default of other load balancers too, which is left out:"
 LISTS_OF = ("allow", "deny")
 
@@ -75,7 +78,9 @@ def _objects(actor: Actor, balancer: LoadBalancer, notes: Notes) -> Iterator[Doc
     yield from map(_envelope, selectors.grants(actor).filter(account__in=customers))
     yield from _certificates(actor, balancer, pools, notes)
     yield from map(_envelope, _network_lists(actor, balancer, policies, routes))
-    yield from map(_envelope, pools)
+    for pool in pools:
+        _note_registries(pool, notes)
+        yield _envelope(pool)
     yield _envelope(selectors.load_balancers(actor).get(pk=balancer.pk))  # policies may name it as their default
     for policy in policies:
         yield _policy(policy, balancer, notes)
@@ -132,6 +137,12 @@ def _note_secrets(label: str, rules: Mapping[str, Any], notes: Notes) -> None:
     for block, field_name in (("basic_auth", "users"), ("api_keys", "keys")):
         for name in sorted((rules.get(block) or {}).get(field_name) or ()):
             notes.add(UNWRITTEN, f"{label} {block} {name}")
+
+
+def _note_registries(pool: Pool, notes: Notes) -> None:
+    for backend in pool.backends.all():
+        if backend.servers_from and read_source(backend.servers_from).kind in NAMED:
+            notes.add(REGISTRIES, f"pool {pool.account.name}/{pool.name} {backend.servers_from}")
 
 
 def _network_lists(

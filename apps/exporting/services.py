@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from apps.accounts.actors import Actor
 from apps.compiler.bundle import FOR_NODES_ALONE, for_people
@@ -15,9 +15,10 @@ from apps.compiler.portability.standalone import CONFIG, NotAlone, standalone
 from apps.core.errors import FieldError, Forbidden, Invalid, NotFound
 from apps.core.secrets.sealing import Unsealable
 from apps.definitions.freezing.snapshot import snapshot_of
-from apps.definitions.models import LoadBalancer, Route
+from apps.definitions.models import Backend, LoadBalancer, Pool, Route
 from apps.definitions.selectors import load_balancers
-from apps.exporting.contract import Export, NotExportable, NotSaid
+from apps.definitions.serving import led_to_by
+from apps.exporting.contract import LOOKED_UP, Export, NotExportable, NotSaid
 from apps.exporting.documents import documents
 from apps.exporting.folders import with_readme
 from apps.exporting.gateway.writing import gateway_manifests
@@ -141,10 +142,11 @@ def _made(actor: Actor, balancer: LoadBalancer, form: str, within: str) -> Expor
             return terraform(
                 _target(balancer, form, within, balancer.stacks.select_related("cloud_account")), _id(balancer)
             )
-        snapshot = snapshot_of(_target(balancer, form, within, balancer.fleets.select_related("region")))
+        fleet = _target(balancer, form, within, balancer.fleets.select_related("region"))
+        snapshot, looked_up = snapshot_of(fleet), _looked_up(balancer, fleet)
         if form == "gateway-api":
-            return gateway_manifests(snapshot, _id(balancer))
-        return _haproxy(standalone(snapshot, _id(balancer)), balancer)
+            return gateway_manifests(snapshot, _id(balancer), looked_up)
+        return _haproxy(standalone(snapshot, _id(balancer)), balancer, looked_up)
     except CompileError as error:
         raise NotExportable(f"It cannot be compiled: {error}. Export documents instead.") from error
     except (NotAlone, Unsealable) as error:
@@ -155,10 +157,22 @@ def _id(balancer: LoadBalancer) -> str:
     return f"lb-{balancer.pk}"
 
 
-def _haproxy(compilation: Compilation[Mapping[str, bytes]], balancer: LoadBalancer) -> Export:
-    left_out = tuple(NotSaid(f"{each.message.rstrip('.')}:", (each.label,)) for each in compilation.left_out)
+def _looked_up(balancer: LoadBalancer, fleet: Fleet) -> tuple[str, ...]:
+    """Labels of the pools whose servers in the fleet's region come and go by themselves."""
+    used = Q(route_shares__route__load_balancer=balancer) | led_to_by(balancer.listeners.all())
+    pools = Pool.objects.filter(used).order_by().values("pk")
+    found = Backend.objects.filter(pool__in=pools, region=fleet.region).exclude(servers_from="")
+    names = found.order_by("pool__account__name", "pool__name").values_list("pool__account__name", "pool__name")
+    return tuple(f"{account}/{name}" for account, name in names)
+
+
+def _haproxy(
+    compilation: Compilation[Mapping[str, bytes]], balancer: LoadBalancer, looked_up: tuple[str, ...]
+) -> Export:
+    said = [NotSaid(f"{each.message.rstrip('.')}:", (each.label,)) for each in compilation.left_out]
+    said += [NotSaid(LOOKED_UP, tuple(f"pool {label}" for label in looked_up))] if looked_up else []
     private = frozenset(path for path in compilation.output if path.startswith(FOR_NODES_ALONE))
-    return Export(compilation.output, private, (*left_out, NotSaid(COUNTED, (f"load balancer {balancer.name}",))))
+    return Export(compilation.output, private, (*said, NotSaid(COUNTED, (f"load balancer {balancer.name}",))))
 
 
 def _target(balancer: LoadBalancer, form: str, named: str, rows: QuerySet[P]) -> P:

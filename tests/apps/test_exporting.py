@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+import json
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ import pytest
 import yaml
 from django.core.management import CommandError, call_command
 from django.db import transaction
+from pytest_django.fixtures import Settings
 
 from apps.accounts.actors import Actor
 from apps.core.errors import Forbidden, Invalid, NotFound
@@ -166,6 +168,26 @@ def test_secrets_are_named_and_not_written_in_however_many_files(
     assert "default of other load balancers" in said
     assert "documents-002.json" in found.files
     assert len(objects_of(found)) == 13
+
+
+def test_registries_at_which_servers_are_looked_up_are_named(
+    operator: Actor, settings: Settings, tmp_path: Path
+) -> None:
+    """Only the file of the installation says where they are, so documents that need one cannot be applied without."""
+    registries = tmp_path / "registries.json"
+    registries.write_text(json.dumps({"file": {"shops": {"path": "/srv/shops.json", "accounts": ["shops"]}}}))
+    settings.REGISTRIES = str(registries)
+    found = [{"region": "east", "servers_from": "file://shops"}]
+    looked_up = [
+        each if each.get("account") != "shops" or each["kind"] != "Pool" else {**each, "spec": {"backends": found}}
+        for each in OBJECTS
+        if each["kind"] != "Policy"  # it would close the route
+    ]
+    with stored(operator, looked_up) as balancer:
+        said = {form: "\n".join(map(str, export(operator, balancer, form).not_said)) for form in ON_FLEETS}
+    assert "first: pool shops/shop file://shops." in said["documents"]
+    for form in ("haproxy", "gateway-api"):
+        assert "nobody looks them up there: pool shops/shop." in said[form]
 
 
 def test_an_archive_that_was_asked_for_has_no_keys_and_says_so(operator: Actor) -> None:

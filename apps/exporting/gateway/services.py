@@ -10,7 +10,7 @@ from typing import Any
 from apps.compiler.model.fleet import Pool
 from apps.compiler.model.servers import HttpVersion, ProxyProtocol, Verify
 from apps.compiler.model.shared import Balance, LimitKind, Protocol, Server, ServerState
-from apps.exporting.contract import Notes
+from apps.exporting.contract import LOOKED_UP, Notes
 from apps.exporting.gateway.naming import GROUP, Taken
 
 Manifest = dict[str, Any]
@@ -48,6 +48,7 @@ class Services:
 
     pools: Mapping[str, Pool]
     overflowing: frozenset[str]
+    looked_up: frozenset[str]
     notes: Notes
     manifests: list[Manifest] = field(default_factory=list)
     _names: Taken = field(default_factory=Taken)
@@ -89,6 +90,7 @@ class Services:
         said = {
             **{why: getattr(pool, field_name) is not None for field_name, why in ASIDE.items()},
             OVERFLOW: pool.id in self.overflowing,
+            LOOKED_UP: pool.label in self.looked_up,
             LIMIT: pool.limit.kind is not LimitKind.NONE,
             BALANCE: pool.balance is not Balance.ROUNDROBIN,
             PROXY: pool.proxy_protocol is not ProxyProtocol.NONE,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+from collections.abc import Collection
 from typing import Any
 
 from apps.compiler.checks.snapshot import examine
@@ -28,8 +29,11 @@ REFUSED = "Left out, as nodes leave it out too ({message}):"
 _KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----\n?", re.DOTALL)
 
 
-def gateway_manifests(snapshot: Snapshot, load_balancer_id: str) -> Export:
-    """Manifests of one load balancer, its Secrets in a file of their own. Raises NotAlone where it is not there."""
+def gateway_manifests(snapshot: Snapshot, load_balancer_id: str, looked_up: Collection[str] = ()) -> Export:
+    """Manifests of one load balancer, its Secrets in a file of their own. Raises NotAlone where it is not there.
+
+    `looked_up` are labels of pools whose servers come and go by themselves.
+    """
     examination, notes = examine(alone(snapshot, load_balancer_id)), Notes()
     for finding in examination.left_out:
         notes.add(REFUSED.format(message=finding.message.rstrip(".")), finding.label)
@@ -37,7 +41,7 @@ def gateway_manifests(snapshot: Snapshot, load_balancer_id: str) -> Export:
     (front,) = accepted.load_balancers
     making = Gateways(front, {each.id: each for each in accepted.certificates}, notes)
     overflowing = frozenset(each.id for each in snapshot.pools if each.elsewhere)
-    services = Services({each.id: each for each in accepted.pools}, overflowing, notes)
+    services = Services({each.id: each for each in accepted.pools}, overflowing, frozenset(looked_up), notes)
     gateways = making.made()
     routes = [
         *http_routes(front, gateways, services, notes),
