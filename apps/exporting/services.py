@@ -171,8 +171,13 @@ def _haproxy(
 ) -> Export:
     said = [NotSaid(f"{each.message.rstrip('.')}:", (each.label,)) for each in compilation.left_out]
     said += [NotSaid(LOOKED_UP, tuple(f"pool {label}" for label in looked_up))] if looked_up else []
-    private = frozenset(path for path in compilation.output if path.startswith(FOR_NODES_ALONE))
+    private = frozenset(path for path, content in compilation.output.items() if _is_private(path, content))
     return Export(compilation.output, private, (*said, NotSaid(COUNTED, (f"load balancer {balancer.name}",))))
+
+
+def _is_private(path: str, content: bytes) -> bool:
+    """Beside private keys stand authorities, public keys of tokens and lists of certificates, which are no secret."""
+    return path.startswith(FOR_NODES_ALONE) and (b"PRIVATE KEY" in content or not path.startswith("certs/"))
 
 
 def _target(balancer: LoadBalancer, form: str, named: str, rows: QuerySet[P]) -> P:

@@ -27,6 +27,7 @@ from apps.exporting import services
 from apps.exporting.contract import Export
 from apps.exporting.folders import archive_of
 from apps.exporting.services import FORMATS, export, export_by_request
+from tests.hostile.authority import AUTHORITY
 from tests.pure.compiler_fixtures import certificate_pem
 
 pytestmark = pytest.mark.django_db
@@ -206,6 +207,20 @@ def test_an_archive_that_was_asked_for_has_no_keys_and_says_so(operator: Actor) 
     manifests = yaml.safe_load_all(asked.files["gateway.yaml"])
     rules = [rule for each in manifests if each["kind"] == "HTTPRoute" for rule in each["spec"]["rules"]]
     assert [rule.keys() for rule in rules] == [{"matches"}, {"matches"}]  # a protected path is closed
+
+
+def test_of_the_files_beside_keys_those_without_a_key_are_in_an_archive(operator: Actor) -> None:
+    """Nobody could write them by hand: which certificate stands for which name, and whose clients are let in."""
+    known = [{"mode": "required", "ca": AUTHORITY, "hostnames": ["a.shop.example"]}]
+    listener = {"name": "secure", "protocol": "https", "port": 443, "certificates": ["shop"]}
+    spec = {"fleets": ["east"], "listeners": [{**listener, "client_certificates": known}]}
+    objects = [each if each["name"] != "front" else {**each, "spec": spec} for each in OBJECTS]
+    with stored(operator, objects):
+        whole = export(operator, LoadBalancer.objects.get(name="front"), "haproxy", with_keys=True)
+        asked = export_by_request(operator, "front", "haproxy")
+    gone = whole.files.keys() - asked.files.keys()
+    assert gone == {path for path, content in whole.files.items() if b"PRIVATE KEY" in content}
+    assert len([path for path in asked.files if path.startswith("certs/")]) == 2
 
 
 def test_others_and_narrow_tokens_may_not(operator: Actor, acme: Actor) -> None:
