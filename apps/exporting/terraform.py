@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Any
 
 from apps.compiler.compile import compile_stack
-from apps.compiler.model.stack import StackSnapshot
+from apps.compiler.model.shared import LoadBalancer
+from apps.compiler.model.stack import Cloud, StackSnapshot
+from apps.compiler.portability.incompatibilities import Named
 from apps.compiler.targets.terraform.pem import secrets_of
 from apps.definitions.freezing.stack_snapshot import snapshot_of_stack
 from apps.drivers.infra.contract import InfraError
@@ -20,6 +22,7 @@ from apps.stacks.state import storage
 MAIN, VALUES, STATE = "main.tf.json", "terraform.tfvars.json", "terraform.tfstate"
 NO_BACKEND = "http://127.0.0.1/"  # the synthesis wants one, which is taken out again
 ZONES = "DNS zones and their records stay with their stack:"
+SHARED = "Other load balancers of the stack use these as well, so destroy none of them here:"
 OTHERS = "Load balancers of the same stack are exported by themselves:"
 
 
@@ -39,8 +42,9 @@ def terraform(stack: Stack, load_balancer_id: str) -> Export:
     addresses = {f"{kind}.{name}" for kind, named in document.resources.items() for name in named}
     files |= _state(stack, addresses)
     said = [NotSaid(f"{each.message.rstrip('.')}:", (each.label,)) for each in compilation.left_out]
-    for why, rows in ((ZONES, whole.zones), (OTHERS, whole.load_balancers)):
-        labels = tuple(each.label for each in rows if each.id != load_balancer_id)
+    others = [each for each in whole.load_balancers if each.id != load_balancer_id]
+    for why, rows in ((ZONES, whole.zones), (OTHERS, others), (SHARED, _shared(whole, load_balancer_id))):
+        labels = tuple(each.label for each in rows)
         said += [NotSaid(why, labels)] if labels else []
     return Export(files, frozenset({VALUES, STATE} & files.keys()), tuple(said))
 
@@ -48,19 +52,33 @@ def terraform(stack: Stack, load_balancer_id: str) -> Export:
 def _alone(whole: StackSnapshot, load_balancer_id: str) -> StackSnapshot:
     """Pools that nothing leads to are not rendered, so only addresses and zones have to go."""
     fronts = tuple(each for each in whole.load_balancers if each.id == load_balancer_id)
-    named = {share.pool_id for front in fronts for route in front.routes for share in route.pools}
-    named |= {route.mirror_pool_id or "" for front in fronts for route in front.routes}
-    listeners = [listener for front in fronts for listener in front.listeners]
-    named |= {key for each in listeners for key in each.pool_ids}
-    certificates = {key for each in listeners for key in each.certificate_ids}
+    named = {key for each in fronts for key in _named(each)}
     return replace(
         whole,
         load_balancers=fronts,
         pools=tuple(each for each in whole.pools if each.id in named),
-        certificates=tuple(each for each in whole.certificates if each.id in certificates),
+        certificates=tuple(each for each in whole.certificates if each.id in named),
         addresses=tuple(each for each in whole.addresses if each.load_balancer_id == load_balancer_id),
         zones=(),
     )
+
+
+def _shared(whole: StackSnapshot, load_balancer_id: str) -> list[Named]:
+    """What stands in the cloud once for several load balancers; at AWS, each has its own target groups of a pool."""
+    own = {key for each in whole.load_balancers if each.id == load_balancer_id for key in _named(each)}
+    theirs = {key for each in whole.load_balancers if each.id != load_balancer_id for key in _named(each)}
+    pools = whole.pools if whole.cloud is Cloud.GOOGLE else ()
+    return [each for each in (*whole.certificates, *pools) if each.id in own & theirs]
+
+
+def _named(front: LoadBalancer) -> Iterator[str]:
+    """Ids of the pools and certificates that it uses."""
+    for route in front.routes:
+        yield from (share.pool_id for share in route.pools)
+        if route.mirror_pool_id is not None:
+            yield route.mirror_pool_id
+    for listener in front.listeners:
+        yield from (*listener.pool_ids, *listener.certificate_ids)
 
 
 def _state(stack: Stack, addresses: Collection[str]) -> dict[str, bytes]:

@@ -87,6 +87,8 @@ def test_it_is_this_load_balancer_alone_with_providers_and_no_backend_of_ours(
     assert "PRIVATE KEY" in found.files[VALUES].decode()
     kept = json.loads(found.files[STATE])
     assert [each["name"] for each in kept["resources"]] == [f"lb_{balancer.pk}"]
+    # To destroy it in this folder would take it from the other load balancer.
+    assert "destroy none of them here: operator/shop." in "\n".join(map(str, found.not_said))
     asked = export_by_request(operator, "front", "terraform")
     assert set(asked.files) == {"README.md", MAIN}
     assert "terraform.tfvars.json" in asked.files["README.md"].decode()
