@@ -84,3 +84,10 @@ func TestAnOlderConsoleIsNamedWhereItLacksAField(t *testing.T) {
 		t.Fatal(at, found[0].Detail())
 	}
 }
+
+func TestANameIsOneStepOfThePathWhateverItHolds(t *testing.T) {
+	kind := Kind{Noun: "pools", Owned: true}
+	if found := kind.path(row{Account: "acme", Name: "shop?dry_run=true/x"}); found != "pools/acme/shop%3Fdry_run=true%2Fx" {
+		t.Fatal(found)
+	}
+}

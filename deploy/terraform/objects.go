@@ -4,14 +4,18 @@ import (
 	"errors"
 	"math/big"
 	"net/http"
+	"net/url"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// path is where the API has an object.
+// path is where the API has an object, which says itself what is wrong with a name.
 func (kind Kind) path(of row) string {
-	return kind.Noun + "/" + kind.id(of)
+	if kind.Owned {
+		return kind.Noun + "/" + url.PathEscape(of.Account) + "/" + url.PathEscape(of.Name)
+	}
+	return kind.Noun + "/" + url.PathEscape(of.Name)
 }
 
 func (kind Kind) spec() Field {

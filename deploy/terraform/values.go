@@ -95,6 +95,10 @@ func encodeMap(value tftypes.Value) (any, error) {
 	}
 	found := Object{}
 	for key, entry := range entries {
+		if entry.IsNull() { // an empty text would mean something: the password that is stored
+			found[key] = nil
+			continue
+		}
 		var text string
 		if err := entry.As(&text); err != nil {
 			return nil, err

@@ -3,6 +3,8 @@ package main
 import (
 	"reflect"
 	"testing"
+
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
 var pool = Field{Type: "object", Fields: []Field{
@@ -66,6 +68,14 @@ func TestWhatIsImportedHasNoDefaults(t *testing.T) {
 	is := parsed(t, `{"balance": "leastconn", "key": null, "servers": []}`)
 	if found := plainObject(pool, is); len(found) != 0 {
 		t.Fatalf("%v", found)
+	}
+}
+
+func TestAnEntryWithoutAValueIsNoEmptyText(t *testing.T) {
+	users := tftypes.Map{ElementType: tftypes.String}
+	found, err := encodeMap(tftypes.NewValue(users, map[string]tftypes.Value{"alice": tftypes.NewValue(tftypes.String, nil)}))
+	if err != nil || !reflect.DeepEqual(found, Object{"alice": nil}) {
+		t.Fatalf("%v %v", found, err)
 	}
 }
 
