@@ -67,8 +67,8 @@ def _shared(whole: StackSnapshot, load_balancer_id: str) -> list[Named]:
     """What stands in the cloud once for several load balancers; at AWS, each has its own target groups of a pool."""
     own = {key for each in whole.load_balancers if each.id == load_balancer_id for key in _named(each)}
     theirs = {key for each in whole.load_balancers if each.id != load_balancer_id for key in _named(each)}
-    pools = whole.pools if whole.cloud is Cloud.GOOGLE else ()
-    return [each for each in (*whole.certificates, *pools) if each.id in own & theirs]
+    standing: list[Named] = [*whole.certificates, *(whole.pools if whole.cloud is Cloud.GOOGLE else ())]
+    return [each for each in standing if each.id in own & theirs]
 
 
 def _named(front: LoadBalancer) -> Iterator[str]:
