@@ -12,7 +12,6 @@ from apps.importing.naming import Names
 from apps.importing.options import ImportOptions
 from apps.importing.verdicts import Ledger, Line
 
-OWN = frozenset({"LoadBalancer"})
 FORWARDED_PROTO = "x-forwarded-proto"
 PRIVATE = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
 TOLD = (
@@ -88,8 +87,6 @@ def documents_of_lists(context: Context) -> list[tuple[str, str, Mapping[str, ob
     ]
 
 
-def document(context: Context, kind: str, name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
-    """An object as it is applied, with its owner."""
-    account = context.options.account
-    owner = {"account": account} if account and kind not in OWN else {}
-    return {"kind": kind, "name": name, **owner, "spec": dict(spec)}
+def document(kind: str, name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """An object as it is applied, before its owner is said (results/owners.py)."""
+    return {"kind": kind, "name": name, "spec": dict(spec)}

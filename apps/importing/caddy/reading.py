@@ -17,6 +17,7 @@ from apps.importing.masking import HIDDEN
 from apps.importing.naming import Names
 from apps.importing.options import ImportOptions
 from apps.importing.results.made import Made, documents_of
+from apps.importing.results.owners import owned
 from apps.importing.values.fields import Fields, mapping, names_secret, shown_path, shown_value
 from apps.importing.values.parsing import Count, Document, Leaf, Path, Refused, documents
 from apps.importing.verdicts import Ledger, Line, LineReport, Verdict
@@ -58,7 +59,8 @@ def read_caddy(text: str, files: Mapping[str, str], options: ImportOptions) -> I
     read_servers(caddy)
     _close(caddy)
     made, context = caddy.made, caddy.context
-    return Import(tuple(documents_of(context, made)), context.ledger.report(), tuple(context.needs))
+    documents = owned(options.account, documents_of(context, made))
+    return Import(documents, context.ledger.report(), tuple(context.needs))
 
 
 def opened(text: str, files: Mapping[str, str], options: ImportOptions) -> Caddy:

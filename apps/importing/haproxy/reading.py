@@ -20,6 +20,7 @@ from apps.importing.haproxy.traffic.ignored import becomes_http, mark_ignored, m
 from apps.importing.haproxy.traffic.passing import mark_scripts, mark_what_nodes_do
 from apps.importing.naming import shared_rules
 from apps.importing.options import ImportOptions
+from apps.importing.results.owners import owned
 from apps.importing.verdicts import Ledger, Line, Verdict
 
 
@@ -65,7 +66,8 @@ def read_haproxy(text: str, files: Mapping[str, str], options: ImportOptions) ->
     close(configuration, ledger)
     for name in ledger.variables_asked_for():
         context.need(f"The variable {name} (--env {name}=…).")
-    return Import(tuple(_documents(context, made, certificates, pools)), ledger.report(), tuple(context.needs))
+    documents = owned(options.account, _documents(context, made, certificates, pools))
+    return Import(documents, ledger.report(), tuple(context.needs))
 
 
 def _has_name_of_another(configuration: Configuration, section: Section) -> bool:
@@ -139,15 +141,15 @@ def _documents(
 ) -> Iterator[dict[str, Any]]:
     """In an order in which they can be applied."""
     for name, spec in certificates.documents.items():
-        yield document(context, "Certificate", name, spec)
+        yield document("Certificate", name, spec)
     for kind, name, entries in documents_of_lists(context):
-        yield document(context, kind, name, entries)
+        yield document(kind, name, entries)
     for name, spec in pools.items():
-        yield document(context, "Pool", name, spec)
+        yield document("Pool", name, spec)
     policies = shared_rules(context.name, made.routes)
     for name, rules in policies.items():
-        yield document(context, "Policy", name, {"rules": rules})
+        yield document("Policy", name, {"rules": rules})
     for name, spec in made.load_balancers.items():
-        yield document(context, "LoadBalancer", name, spec)
+        yield document("LoadBalancer", name, spec)
     for name, spec in made.routes.items():
-        yield document(context, "Route", name, spec)
+        yield document("Route", name, spec)

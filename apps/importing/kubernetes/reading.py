@@ -14,6 +14,7 @@ from apps.importing.kubernetes.manifests.manifest import Manifest, manifests, on
 from apps.importing.kubernetes.objects.pools import Pools
 from apps.importing.naming import Names, shared_rules
 from apps.importing.options import ImportOptions
+from apps.importing.results.owners import owned
 from apps.importing.values.parsing import Count, Refused, documents
 from apps.importing.verdicts import Ledger, LineReport, Verdict
 
@@ -40,7 +41,7 @@ def read_kubernetes(text: str, files: Mapping[str, str], options: ImportOptions)
     read_gateways(context, pools)
     give_addresses(context)
     close(context)
-    return Import(tuple(_documents(context)), ledger.report(), tuple(context.needs))
+    return Import(owned(options.account, _documents(context)), ledger.report(), tuple(context.needs))
 
 
 def _refused(refused: Refused, file: str, text: str) -> LineReport:
@@ -62,6 +63,5 @@ def _documents(context: Context) -> Iterator[dict[str, Any]]:
         ("LoadBalancer", context.load_balancers), ("Route", context.routes),
     )  # fmt: skip
     for kind, specs in made:
-        owner = {"account": context.options.account} if context.options.account and kind != "LoadBalancer" else {}
         for name, spec in specs.items():
-            yield {"kind": kind, "name": name, **owner, "spec": spec}
+            yield {"kind": kind, "name": name, "spec": spec}

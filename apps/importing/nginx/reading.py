@@ -13,6 +13,7 @@ from apps.importing.nginx.traffic.routes import read_servers
 from apps.importing.nginx.traffic.streams import read_streams
 from apps.importing.options import ImportOptions
 from apps.importing.results.made import documents_of
+from apps.importing.results.owners import owned
 from apps.importing.verdicts import Verdict
 
 NOT_USED = "No location of a listener passes requests to it."
@@ -43,7 +44,8 @@ def read_nginx(text: str, files: Mapping[str, str], options: ImportOptions) -> I
     close(nginx.ledger, {each.line.position: each for each in root.everything()})
     for name in nginx.ledger.variables_asked_for():
         nginx.context.need(f"The variable {name} (--env {name}=…).")
-    return Import(tuple(documents_of(nginx.context, nginx.made)), nginx.ledger.report(), tuple(nginx.context.needs))
+    documents = owned(options.account, documents_of(nginx.context, nginx.made))
+    return Import(documents, nginx.ledger.report(), tuple(nginx.context.needs))
 
 
 def _passes_connections(root: Directive) -> bool:

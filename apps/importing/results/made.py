@@ -30,16 +30,25 @@ class Made:
             self.names[key] = context.name("Pool", target + (f"-{count}" if count > 1 else ""))
         return key
 
+    def pool_of_connections(self, context: Context, target: str, spec: dict[str, Any]) -> str:
+        """The same for one of tcp, whose name says so where requests go to the target, or it is reached otherwise."""
+        key = json.dumps(["tcp", target, spec], sort_keys=True)
+        if key not in self.pools:
+            self.pools[key] = spec
+            self.names[key] = context.name("Pool", f"tcp-{target}" if target in self._of_target else target)
+            self._of_target.setdefault(target, 0)
+        return key
+
 
 def documents_of(context: Context, made: Made) -> Iterator[dict[str, Any]]:
     """In an order in which they can be applied."""
     for name, spec in made.certificates.items():
-        yield document(context, "Certificate", name, spec)
+        yield document("Certificate", name, spec)
     for kind, name, entries in documents_of_lists(context):
-        yield document(context, kind, name, entries)
+        yield document(kind, name, entries)
     for key, spec in made.pools.items():
-        yield document(context, "Pool", made.names[key], spec)
+        yield document("Pool", made.names[key], spec)
     for name, spec in made.load_balancers.items():
-        yield document(context, "LoadBalancer", name, spec)
+        yield document("LoadBalancer", name, spec)
     for name, spec in made.routes.items():
-        yield document(context, "Route", name, spec)
+        yield document("Route", name, spec)

@@ -102,12 +102,7 @@ class Routes:
         changes = _moved_once(decision)
         paths = [each for each in changes if each.data[0] == "path"]
         rest = replace(decision, changes=tuple(each for each in changes if each.data[0] != "path"))
-
-        def pool(found: str) -> str:
-            account = self.context.options.account
-            return f"{account}/{self.made.names[found]}" if account else self.made.names[found]
-
-        outcome = outcome_of(rest, key, hostname, pool)
+        outcome = outcome_of(rest, key, hostname, self.made.names.__getitem__)
         for each in paths if "pools" in outcome.action else ():
             _move(outcome, key, str(each.data[1]), str(each.data[2]))
         return outcome

@@ -143,8 +143,7 @@ class Connections:
             self.context.ledger.differs(section.header, PASSED)
         else:
             self.made.pools.setdefault(backend, port)
-        name = self.context.name("Pool", f"{backend} tcp" if backend in self.made.passed else backend)
-        return f"{self.context.options.account}/{name}" if self.context.options.account else name
+        return self.context.name("Pool", f"{backend} tcp" if backend in self.made.passed else backend)
 
 
 def _waits(section: Section) -> bool:

@@ -259,8 +259,7 @@ class Frontends:
             self.made.asked.add(backend)
             self.context.ledger.differs(section.header, OF_TCP)
         self.made.pools.setdefault(backend, 0)
-        name = self.context.name("Pool", backend)
-        return f"{self.context.options.account}/{name}" if self.context.options.account else name
+        return self.context.name("Pool", backend)
 
     def _say(self, section: Section, solved: list[Frontend], program: Program) -> None:
         """Examples that are decided otherwise, values that can be no hostname, lines that decide nothing."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from apps.importing.context import PRIVATE
@@ -116,16 +115,7 @@ def _pool(nginx: Nginx, server: Directive, directive: Directive, target: str) ->
     if encrypted is not None and value_of(encrypted) == "on":
         nginx.ledger.differs(encrypted.line, "Certificates of servers are not verified.")
         spec["server_tls"] = {"verify": "none"}
-    key = json.dumps(["tcp", target, spec], sort_keys=True)
-    if key not in nginx.made.pools:
-        nginx.made.pools[key] = spec
-        nginx.made.names[key] = nginx.context.name("Pool", f"tcp-{target}" if _is_taken(nginx, target) else target)
-    name = nginx.made.names[key]
+    name = nginx.made.names[nginx.made.pool_of_connections(nginx.context, target, spec)]
     for each in (directive, *((upstream, *(upstream.block or ())) if upstream is not None else ())):
         nginx.ledger.belongs(each.line, f"Pool {name}")
-    return f"{nginx.context.options.account}/{name}" if nginx.context.options.account else name
-
-
-def _is_taken(nginx: Nginx, target: str) -> bool:
-    """Whether requests of http go to a pool of this name already, or the same one is reached in another way."""
-    return any(target in json.loads(key)[:2] for key in list(nginx.made.names))
+    return name
