@@ -21,8 +21,8 @@ pytestmark = pytest.mark.slow(reason="each import starts a process that reads it
 
 
 def imported(house: Api, name: str, text: str) -> dict[str, Any]:
-    secret = tls_secret("shop", "shop-tls", "shop.example.com")
-    body = {"files": {name: f"{text}---\n{secret}"}, "fleets": [FLEET], "prefix": "k-"}
+    secrets = "---\n".join(tls_secret(each, f"{each}-tls", f"{each}.example.com") for each in ("shop", "market"))
+    body = {"files": {name: f"{text}---\n{secrets}"}, "fleets": [FLEET], "prefix": "k-"}
     answer = house("POST", "import", body)
     assert answer.status_code == 200, answer.content
     found: dict[str, Any] = answer.json()
