@@ -10,11 +10,12 @@ from apps.accounts.models import Membership
 from apps.audit.models import Entry
 from apps.core.errors import Conflict, Forbidden, Invalid, NotFound
 from apps.core.secrets.sealing import unseal
+from apps.drivers.proxy.contract import Refused
 from apps.fleet.models import Fleet
 from apps.rollouts import selectors, services
 from apps.rollouts.models import FleetSync, Revision, Rollout
 from apps.rollouts.push import revision_store
-from tests.apps.pushed import Env, add_route, put_env, remembered
+from tests.apps.pushed import APPLIED, Env, add_route, put_env, remembered
 from tests.conftest import actor_of
 
 
@@ -82,6 +83,26 @@ def test_drift_is_repaired_while_a_fleet_is_held_and_the_waiting_change_still_go
     services.resume(actor=env.operator, fleet_id=env.fleet.pk, reason="repaired")
     env.reconcile()
     assert env.memory[0].digest == env.memory[1].digest != first.digest
+
+
+def test_a_fleet_stays_held_when_nodes_refuse_the_revision_and_there_is_no_good_one(db: None) -> None:
+    env = put_env(APPLIED)
+    env.memory[1].refusal = Refused("no", stage="validate")
+    env.reconcile()
+    add_route(env.operator, "news", "/news")
+    env.reconcile()
+    first, _ = two_revisions()
+    rollout = services.roll_back(actor=env.operator, revision_id=first.pk, reason="news is broken")
+    add_route(env.operator, "more", "/more")
+    env.reconcile()
+    rollout.refresh_from_db()
+    sync = FleetSync.objects.get(fleet=env.fleet)
+    assert (rollout.state, sync.held_at, sync.wanted) == ("failed", first, first)
+    assert Revision.objects.count() == 2, "what was defined meanwhile waits for a person"
+    env.memory[1].refusal = None
+    services.push_again(actor=env.operator, fleet_id=env.fleet.pk)
+    env.reconcile()
+    assert {node.digest for node in env.memory} == {first.digest}, "a node that takes it by now is where it should be"
 
 
 def test_rolling_back_needs_a_reason_an_operator_and_a_revision(env: Env) -> None:

@@ -289,13 +289,14 @@ def _turn_back(sync: FleetSync, rollout: Rollout, message: str, culprits: Culpri
         message = f"{message} Quarantined so that other changes can go live: {rollout.object_label}."
         quarantine.put(fleet=rollout.fleet, culprits=culprits)
         request_push([rollout.fleet])
-    if sync.fallback_id == rollout.revision_id:
-        # The other nodes run it, and go on; this one is tried again as after any repair that was refused.
-        move(rollout, RolloutState.FAILED, message)
+    there_is_none = "" if back_to or culprits else " There is no earlier revision to roll back to."
+    if sync.fallback_id == rollout.revision_id or (back_to is None and sync.held_at_id is not None):
+        # The other nodes run it, or a person holds the fleet there: it stays, and is tried again as after any repair
+        # that was refused.
+        move(rollout, RolloutState.FAILED, message + there_is_none)
         return
     _want_last_good(sync, rollout.revision.digest, back_to)
     if back_to is None:
-        there_is_none = "" if culprits else " There is no earlier revision to roll back to."
         move(rollout, RolloutState.FAILED, message + there_is_none)
         return
     rollout.generation = raise_in_transaction(sync, _highest_pushed(rollout))
