@@ -68,6 +68,9 @@ class Entry(models.Model):
             models.Index(fields=("account", "id")),
             models.Index(fields=("request_id",)),
             models.Index(fields=("id",), condition=models.Q(position=None), name="audit_entry_unlinked"),
+            models.Index(
+                fields=("object_kind", "object_label"), condition=models.Q(action="delete"), name="audit_entry_deleted"
+            ),
         )
 
     def __str__(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
-from django.db.models import QuerySet
+from django.db.models import Max, QuerySet
 
 from apps.accounts.actors import Actor
 from apps.audit.models import Entry
@@ -35,6 +35,12 @@ def entry_of_version(actor: Actor, kinds: Iterable[str], label: str, version: in
         row for row in actor.visible(rows.order_by("-id"))[:20] if row.object_label[len(label) :][:1] in ("", "/", " ")
     )
     return next(own, None)
+
+
+def version_at_deletion(kind: str, label: str) -> int:
+    """The version that the last deletion of an object with this label made, 0 where none was deleted."""
+    rows = Entry.objects.filter(object_kind=kind, object_label=label, action="delete")
+    return rows.aggregate(last=Max("version"))["last"] or 0
 
 
 def entries_of_change(actor: Actor, change: str, made_by: Entry | None = None) -> list[Entry]:

@@ -9,10 +9,12 @@ from typing import Any
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.audit import services as audit
+from apps.audit.selectors import version_at_deletion
 from apps.core.errors import Conflict, Stale
 from apps.definitions.reading.describing import Document, describe, settled
 from apps.definitions.reading.documents import Object
 from apps.definitions.writing.change_set import ChangeSet
+from apps.definitions.writing.kinds.contract import Kind
 from apps.definitions.writing.kinds.registry import KINDS
 from apps.definitions.writing.rules.managed import check_manager, reason_of
 from apps.definitions.writing.rules.quotas import expect_growth
@@ -74,7 +76,7 @@ def save(
     change = Change(wanted.kind, kind.account_name(owner), wanted.name, "unchanged")
     if before == after and not kind.brings_secrets(row, wanted.spec):
         return row, change
-    row = row or kind.model(name=wanted.name)
+    row = row or _new(kind, owner, wanted.name)
     if before is None:
         expect_growth(changes, wanted.kind, owner)
     else:
@@ -88,6 +90,14 @@ def save(
     action = "update" if before else "create"
     _record(changes, action, row, before=before, after=after)
     return row, replace(change, action=action, fields=tuple(differences(before or {}, after)))
+
+
+def _new(kind: Kind, owner: Account, name: str) -> Any:
+    """A row that goes on counting where an object of the same name was deleted, so that no version names two of them.
+
+    Else whoever read the former one could overwrite this one without having seen it.
+    """
+    return kind.model(name=name, version=version_at_deletion(kind.model.__name__, kind.label(owner, name)) + 1)
 
 
 def _check_version(row: Any, wanted: Object, *, expected_version: int | None, create_only: bool) -> None:

@@ -63,6 +63,24 @@ def test_every_kind_is_replaced_patched_and_read_by_id_and_by_name(db: None, kin
     assert house("PUT", by_id, body, If_Match=tag)["ETag"] == tag
 
 
+def test_no_tag_and_no_version_fits_what_was_made_anew_under_the_name(api: Api, house: Api) -> None:
+    for caller, url, spec in ((api, "routes/acme/new", ROUTE), (house, "regions/mars", {"title": "Mars"})):
+        seen: list[Any] = []
+        for _ in range(3):
+            made = caller("PUT", url, {"spec": spec}, If_None_Match="*")
+            assert made.status_code == 201
+            for former in seen:
+                assert caller("GET", url, If_None_Match=former["ETag"]).status_code == 200
+                assert_problem(caller("PATCH", url, {"spec": {}}, If_Match=former["ETag"]), 412)
+                assert_problem(caller("DELETE", url, If_Match=former["ETag"]), 412)
+            seen.append(made)
+            assert caller("DELETE", url, If_Match=made["ETag"]).status_code == 204
+    api("PUT", "routes/acme/new", {"spec": ROUTE}, If_None_Match="*")
+    items = [{"action": "delete", "name": "new", "version": 1}]
+    assert_problem(api("POST", "routes:batch", {"items": items}), 422)
+    assert api("PUT", "routes/acme/newer", {"spec": ROUTE | {"path": "/x"}}, If_None_Match="*")["ETag"] == '"rev-1"'
+
+
 def test_a_region_is_made_patched_and_deleted(house: Api) -> None:
     made = house("PUT", "regions/mars", {"spec": {"title": "Mars"}}, If_None_Match="*")
     assert made.status_code == 201

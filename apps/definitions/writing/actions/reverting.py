@@ -89,7 +89,7 @@ def _in_order(steps: list[Step]) -> list[Step]:
 def _take_back(changes: ChangeSet, step: Step, at: int) -> Change | None:
     """Save what was there before, or delete what was not; in the version that the change made, and in no other.
 
-    An object that was deleted and made anew counts its versions from one again: its row tells the two apart.
+    An object may have been deleted and made anew in the meantime: its row tells the two apart.
     """
     owner = KINDS[step.kind].owner(changes, step.account)
     row = existing(changes, step.kind, owner, step.name)
