@@ -20,7 +20,7 @@ from apps.definitions.freezing.zone_records import freeze_zone
 from apps.definitions.issuing.orders import DNS, HTTP, in_words
 from apps.definitions.models import Certificate, CertificateAuthority, CertificateOrder, Zone
 from apps.definitions.reading.describing import describe
-from apps.definitions.services import save_object
+from apps.definitions.services import delete_object, save_object
 from apps.fleet.models import Fleet
 from apps.issuing import proving, services
 from tests.authorities import Authority
@@ -37,6 +37,12 @@ def order(actor: Actor, *hostnames: str, name: str = "auto") -> Certificate:
     spec = {"automatic": {"hostnames": list(hostnames)}}
     row: Certificate = save_object(actor=actor, kind="Certificate", name=name, spec=spec)
     return row
+
+
+def brought() -> dict[str, Any]:
+    """A chain of the host and its key, as somebody brings them."""
+    chain, begin, key = Authority().signed(HOST, days=90).partition("-----BEGIN PRIVATE KEY")
+    return {"chain": chain, "key": begin + key}
 
 
 def authority(operator: Actor, name: str = "ca", **more: Any) -> None:
@@ -261,14 +267,37 @@ def test_other_hostnames_end_the_order_that_is_under_way(tutorial_env: Actor, ac
 def test_a_chain_that_is_brought_again_ends_the_orders_and_an_automatic_one_keeps_it(
     tutorial_env: Actor, acme: Actor
 ) -> None:
-    chain, begin, key = Authority().signed(HOST, days=90).partition("-----BEGIN PRIVATE KEY")
-    brought = {"chain": chain, "key": begin + key}
-    row: Certificate = save_object(actor=acme, kind="Certificate", name="auto", spec=brought)
+    spec = brought()
+    row: Certificate = save_object(actor=acme, kind="Certificate", name="auto", spec=spec)
     order(acme, HOST)
     found = Certificate.objects.get(pk=row.pk)
     assert (found.chain_pem, found.hostnames) == (row.chain_pem, [HOST])
-    save_object(actor=acme, kind="Certificate", name="auto", spec=brought)
+    save_object(actor=acme, kind="Certificate", name="auto", spec=spec)
     assert not CertificateOrder.objects.exists()
+
+
+@pytest.mark.parametrize("how", ["deleted", "brought"])
+def test_nobody_answers_for_a_certificate_that_is_automatic_no_more(
+    tutorial_env: Actor, operator: Actor, acme: Actor, how: str
+) -> None:
+    authority(operator)
+    row, own = order(acme, HOST), zone(operator, "acme.example", account="acme")
+    fleets = [Fleet.objects.get(name="us-central1"), Fleet.objects.get(name="europe-west1")]
+    here, there = (freeze(fleet.pk)[1] for fleet in fleets)
+    pushed = freeze_zone(own.pk).generation
+    by_node = {"hostname": HOST, "kind": HTTP, "token": "t", "answer": "t.k", "url": "u", "authorization": "a"}
+    by_zone = by_node | {"kind": DNS, "zone": own.pk, "name": f"_acme-challenge.{HOST}"}
+    under_way(row, by_node, by_zone, fleets={str(fleets[0].pk): here}, zones={str(own.pk): pushed})
+    assert freeze(fleets[0].pk)[0].challenges
+    if how == "deleted":
+        delete_object(actor=acme, kind="Certificate", name="auto")
+    else:
+        save_object(actor=acme, kind="Certificate", name="auto", spec=brought())
+    snapshot, generation = freeze(fleets[0].pk)
+    assert (snapshot.challenges, generation) == ((), here + 1), "a worker takes the answer from the nodes"
+    wanted = freeze_zone(own.pk)
+    assert (wanted.records, wanted.generation) == ((), pushed + 1), "and from the name server"
+    assert freeze(fleets[1].pk)[1] == there
 
 
 def test_keys_of_an_authority_are_sealed_and_shown_nowhere(operator: Actor) -> None:

@@ -10,12 +10,13 @@ from apps.core.outbound import check_target
 from apps.core.queue import enqueue_on_commit
 from apps.core.secrets.sealing import seal, unseal
 from apps.definitions.issuing.orders import ISSUE_TASK
-from apps.definitions.models import Certificate, CertificateAuthority, CertificateOrder
+from apps.definitions.models import Certificate, CertificateAuthority, CertificateOrder, Zone
 from apps.definitions.shapes.base.writing import copy_objects, copy_plain
 from apps.definitions.shapes.platform.certificate_authority import CertificateAuthoritySpec
 from apps.definitions.shapes.traffic.certificate import CertificateSpec
 from apps.definitions.values.certificates import CertificateFacts, read_certificate
 from apps.definitions.writing.change_set import ChangeSet
+from apps.fleet.models import Fleet
 
 
 def store_certificate(changes: ChangeSet, owner: Account, row: Certificate, spec: CertificateSpec) -> None:
@@ -35,12 +36,22 @@ def store_certificate(changes: ChangeSet, owner: Account, row: Certificate, spec
         put_chain(row, spec.chain, key, facts)
     row.save()
     if spec.automatic is None:
-        CertificateOrder.objects.filter(certificate=row).delete()
+        end_order(changes, row)
     else:
         CertificateOrder.objects.update_or_create(certificate=row, defaults={"next_at": now()})
         enqueue_on_commit(ISSUE_TASK)
     changes.lookups.remember(row, "Certificate", owner.name, row.name)
     changes.mark_affected(row)
+
+
+def end_order(changes: ChangeSet, row: Certificate) -> None:
+    """Order no more; fleets and zones that answer for an order that is under way have nothing to answer then."""
+    # A worker that asks them at this moment is waited for, or finds the order gone.
+    order = CertificateOrder.objects.select_for_update(of=("self",)).filter(certificate=row).first()
+    if order is not None:
+        changes.affected.add_fleets(Fleet.objects.filter(pk__in=order.pushes.get("fleets", {})))
+        changes.affected.add_zones(Zone.objects.filter(pk__in=order.pushes.get("zones", {})))
+        order.delete()
 
 
 def put_chain(row: Certificate, chain: str, key: str, facts: CertificateFacts) -> None:

@@ -96,7 +96,13 @@ KINDS: dict[str, Kind] = {
         platform=True,
         brings_secrets=certificates.brings_hmac_key,
     ),
-    "Certificate": Kind(Certificate, _certificates, certificates.store_certificate, "certificates"),
+    "Certificate": Kind(
+        Certificate,
+        _certificates,
+        certificates.store_certificate,
+        "certificates",
+        before_delete=certificates.end_order,
+    ),
     "Pool": Kind(
         *(Pool, selectors.pools, traffic.store_pool, "pools"),
         wanted=keep_measured,
