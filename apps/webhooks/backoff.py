@@ -14,6 +14,9 @@ JITTER = 0.1
 # A failing endpoint is left alone for a while, so that what waits for it does not keep workers from others.
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=5), timedelta(minutes=5)
 GIVE_UP_AFTER = timedelta(days=5)
+# Two tries of one message are at most 11 hours apart. After a longer silence (nothing to say, the account suspended, no
+# worker) a failure is the first one again: an endpoint is not given up for days in which nobody tried it.
+SILENCE = timedelta(hours=12)
 
 
 def next_attempt(

@@ -169,6 +169,7 @@ def _note(delivery: Delivery, turn: int, outcome: Outcome) -> bool:
         webhook = row.filter(pk=delivery.webhook_id, turn=turn).first()
         if webhook is None:
             return False
+        goes_on = webhook.failures > 0 and _tried_since(webhook, now() - backoff.SILENCE)
         Attempt.objects.create(
             delivery=delivery,
             status=outcome.status,
@@ -180,8 +181,14 @@ def _note(delivery: Delivery, turn: int, outcome: Outcome) -> bool:
         if outcome.delivered:
             _note_success(webhook, delivery, moment)
         else:
+            if not goes_on:
+                webhook.failures, webhook.failing_since = 0, None
             _note_failure(webhook, delivery, outcome, moment)
     return True
+
+
+def _tried_since(webhook: Webhook, moment: datetime) -> bool:
+    return Attempt.objects.filter(delivery__webhook=webhook, at__gte=moment).exists()
 
 
 def _note_success(webhook: Webhook, delivery: Delivery, moment: datetime) -> None:

@@ -11,8 +11,9 @@ from apps.audit.models import Entry
 class Webhook(models.Model):
     """Where an account wants to be told what. Secrets are sealed; two are live for a day after a rotation.
 
-    `failures` counts attempts in a row that failed, `failing_since` when the first of them was; after one, nobody is
-    sent before `not_before`. `claimed_until` is a lease by database time, `turn` its fence.
+    `failures` counts attempts in a row that failed, without a silence between them (`backoff.SILENCE`), `failing_since`
+    when the first of them was; after one, nobody is sent before `not_before`. `claimed_until` is a lease by database
+    time, `turn` its fence.
     """
 
     account = models.ForeignKey(Account, on_delete=models.CASCADE, related_name="webhooks")
