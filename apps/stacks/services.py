@@ -39,7 +39,7 @@ from apps.stacks.run import lifecycle, reconciling
 from apps.stacks.run.due import due_stacks
 from apps.stacks.run.recovery import may_still_write
 from apps.stacks.run.states import BUSY, S
-from apps.stacks.state import redaction
+from apps.stacks.state import passwords, redaction
 from apps.stacks.state import storage as state
 
 logger = logging.getLogger(__name__)
@@ -228,7 +228,7 @@ def force_unlock(*, actor: Actor, stack_id: int, lock_id: str, reason: str) -> N
             raise Conflict("This lock no longer exists; check again who holds it.")
         held.delete()
         if held.run_id is not None:
-            StackRun.objects.filter(pk=held.run_id).update(password_digest="")
+            passwords.take_away(held.run_id)
         before = {"lock": lock_id, "run": held.run_id, "since": held.created_at.isoformat(), **held.info}
         _record(actor, "unlock", stack, before, None, reason)
         publish_after_commit("stacks", id=stack_id)

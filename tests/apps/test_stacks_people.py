@@ -302,6 +302,20 @@ def test_a_lock_is_taken_away_by_a_person_with_its_id_and_a_reason(env: Env) -> 
     assert Entry.objects.filter(action="unlock", reason="it is dead").exists()
 
 
+def test_a_run_whose_lock_was_taken_away_while_it_planned_never_has_its_password_again(env: Env) -> None:
+    def unlock(point: str) -> None:
+        if point == "plan":
+            StateLock.objects.create(stack=env.stack, lock_id="own", run=env.run(), held_by="x")
+            services.force_unlock(actor=env.actor, stack_id=env.stack.pk, lock_id="own", reason="it hangs")
+
+    env.cloud.during = unlock
+    env.want("a")
+    env.reconcile()
+    assert (env.run().state, env.run().password_digest) == ("planned", "")
+    env.approve()
+    assert env.run().state == "done", "the next attempt has a password of its own"
+
+
 def test_only_operators_come_in(env: Env, acme: Actor) -> None:
     env.want("a")
     env.reconcile()

@@ -11,12 +11,13 @@ from apps.core.clock import database_now, now
 from apps.core.events import publish_after_commit
 from apps.stacks.models import StackRevision, StackRun
 from apps.stacks.run.states import TERMINAL, S, check_move
+from apps.stacks.state import passwords
 
 FIRST_RETRY_S = 30
 MOST_RETRIES = 6
 FIELDS = (
     *("state", "message", "object_label", "finished_at", "next_try_at", "approved_by", "approved_at", "attempts"),
-    *("plan", "plan_file", "plan_digest", "password_digest", "planned_at", "drifted"),
+    *("plan", "plan_file", "plan_digest", "planned_at", "drifted"),
     *("to_add", "to_change", "to_replace", "to_delete"),
 )
 
@@ -52,7 +53,8 @@ def move(run: StackRun, state: S, message: str = "") -> None:
     run.message = message[:2000]
     if state in TERMINAL:
         run.finished_at = now()
-        run.plan_file, run.password_digest = b"", ""
+        run.plan_file = b""
+        passwords.take_away(run.pk)
         _record_end(run)
     run.save(update_fields=FIELDS)
     publish_after_commit("stacks", id=run.stack_id, run=run.pk)

@@ -12,10 +12,17 @@ USERNAME = "run-{}"
 
 
 def mint(run: StackRun) -> str:
-    """A new password of the run, whose digest the caller saves; every earlier one is worth nothing from then on."""
+    """A new password of the run; every earlier one is worth nothing from now on."""
     password = secrets.token_urlsafe(32)
+    # Digests are written here and below alone: who stores a row read before would give the former one back.
     run.password_digest = _digest(password)
+    run.save(update_fields=("password_digest",))
     return password
+
+
+def take_away(run_id: int) -> None:
+    """From now on the run has no password until its next attempt."""
+    StackRun.objects.filter(pk=run_id).update(password_digest="")
 
 
 def holder_of(stack_id: int, username: str, password: str) -> StackRun | None:
