@@ -128,6 +128,10 @@ def test_servers_that_were_out_during_a_run_have_no_part_in_what_it_found(acme: 
     (here,) = [each for each in sizing.measurements_of(pool) if each.region == "us-central1"]
     spared = staleness.build_of(pool, Region.objects.get(name="us-central1"))
     assert (here.servers, staleness.servers_at_work(spared)) == (ready - 1, ready - 1)
+    servers.filter(pk=servers[1].pk).update(backup=False, leaving=True)
+    (here,) = [each for each in sizing.measurements_of(pool) if each.region == "us-central1"]
+    left = staleness.build_of(pool, Region.objects.get(name="us-central1"))
+    assert (here.servers, staleness.servers_at_work(left)) == (ready - 1, ready - 1), "nodes drain what its source ends"
 
 
 def test_without_a_run_sizing_says_that_nothing_was_measured(acme: Actor, globex: Actor, pool: Pool) -> None:

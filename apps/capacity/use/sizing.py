@@ -13,7 +13,7 @@ from math import ceil
 
 from apps.accounts.actors import Actor
 from apps.capacity.models import Run
-from apps.capacity.use.staleness import Staleness, servers_at_work
+from apps.capacity.use.staleness import Staleness, server_words, servers_at_work
 from apps.capacity.use.staleness import verdict as staleness_of
 from apps.core.errors import NotFound
 from apps.definitions.models import Backend, Pool, Server
@@ -139,7 +139,7 @@ def measurements_of(pool: Pool) -> list[Measurement]:
 
 
 def _measurement(backend: Backend, run: Run | None) -> Measurement:
-    at_work = sum(each.state == "ready" and each.weight > 0 and not each.backup for each in backend.servers.all())
+    at_work = servers_at_work({"servers": server_words(backend.servers.all())})
     if run is None:
         return Measurement(backend.region.name, at_work, None)
     age: Staleness = staleness_of(run)

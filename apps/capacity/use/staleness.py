@@ -16,6 +16,7 @@ from typing import Any
 from django.conf import settings
 
 from apps.capacity.models import Run
+from apps.compiler.model.shared import ServerState
 from apps.core.clock import now
 from apps.definitions.models import Backend, Pool, Server
 from apps.definitions.reading.describing import describe
@@ -54,14 +55,10 @@ def build_of(pool: Pool, region: Region) -> Build:
     `servers` by name, `settings` of the pool, `haproxy` versions of the region's nodes, and a short `digest` of all.
     """
     servers = Server.objects.filter(backend__pool=pool, backend__region=region).order_by("name")
-    rows = servers.values_list("name", "address", "port", "weight", "state", "backup")
     reports = NodeReport.objects.filter(node__fleet__region=region).exclude(haproxy_version="")
     document = describe(Pool.objects.get(pk=pool.pk))
     facts: Build = {
-        "servers": {
-            name: f"{address}:{port}, weight {weight}, {state}{', backup' * backup}"
-            for name, address, port, weight, state, backup in rows
-        },
+        "servers": server_words(servers),
         "settings": {name: entry for name, entry in document.items() if name not in _NOT_OF_THE_BUILD},
         "haproxy": sorted(set(reports.values_list("haproxy_version", flat=True))),
     }
@@ -69,8 +66,20 @@ def build_of(pool: Pool, region: Region) -> Build:
     return {"digest": sha256(text.encode()).hexdigest()[:12], **facts}
 
 
+def server_words(servers: Iterable[Server]) -> dict[str, str]:
+    """Server → where it is and what it takes, as nodes see it: they drain one that its source says is leaving."""
+    return {
+        each.name: f"{each.address}:{each.port}, weight {each.weight}, {_state(each)}{', backup' * each.backup}"
+        for each in servers
+    }
+
+
+def _state(server: Server) -> str:
+    return "drain" if server.leaving and server.state == ServerState.READY else server.state
+
+
 def servers_at_work(build: Mapping[str, Any]) -> int:
-    """How many servers took what a run found: the ready ones with a weight, no backups. 0 where nobody knows."""
+    """How many servers of a build take load: the ready ones with a weight, no backups. 0 where nobody knows."""
     servers = (build.get("servers") or {}).values()
     return sum(_IDLE.isdisjoint(str(words).split(", ")) for words in servers)
 
