@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.db import connection
@@ -21,7 +21,8 @@ from apps.observe.collect.deltas import Counts
 from apps.observe.evaluate.conditions import Reason, Type, Verdict
 from apps.observe.live import store as live
 from apps.observe.live.store import LiveNode
-from apps.observe.models import NodeReport
+from apps.observe.models import NodeReport, Sample
+from apps.observe.show import flows
 from apps.observe.show import history as observed
 from apps.overflow.selectors import flow_of
 from apps.web.kit.figures import figures_of
@@ -281,6 +282,27 @@ def test_a_series_has_holes_where_nobody_looked_and_zeros_where_nothing_happened
     assert (busy.requests[-1], busy.errors[-1], busy.p95_ms[-1]) == (4.0, 2.0, 97.5)
     assert (quiet.requests[-1], quiet.p95_ms[-1]) == (0.0, None)
     assert quiet.requests.count(None) == 6
+
+
+def test_the_newest_point_is_unknown_until_every_collector_has_stored_its_nodes(
+    env: Env, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def newest(after: float) -> tuple[float | None, ...]:
+        for module in (observed, flows):
+            monkeypatch.setattr(module, "now", lambda: datetime.fromtimestamp(end + 10 + after, UTC))
+        of_pool = selectors.series(env.operator, "backend", [name], minutes=5, points=30)[name]
+        every = selectors.overall_series(env.operator, minutes=5, points=15)
+        assert (of_pool.requests[-2], every.requests[-2], flows.steps([name], 5)[-2].served) == (4.0, 4.0, 4.0)
+        over = flows.rates_over([name], 5)[end]
+        flow = None if over is None else sum(over.served.values())
+        return of_pool.requests[-1], every.requests[-1], flows.steps([name], 5)[-1].served, flow
+
+    name = f"pool-{env.pools['acme'].pk}"
+    end = history(env, 10, datetime.fromtimestamp(start_of(now().timestamp(), 20), UTC))
+    assert newest(1) == (4.0, 4.0, 4.0, 4.0)
+    Sample.objects.filter(at=datetime.fromtimestamp(end, UTC), node__in=env.nodes[:2]).delete()
+    assert newest(1) == (None, 4.0, None, None), "what half of the nodes did is no dip"
+    assert newest(6) == (2.0, 3.0, 2.0, 2.0), "by then no other collector stores it: its nodes are silent"
 
 
 def test_series_longer_than_an_hour_are_made_of_minutes(env: Env, instant: datetime) -> None:

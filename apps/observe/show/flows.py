@@ -16,6 +16,7 @@ from apps.observe.collect.deltas import Counts, Key
 from apps.observe.live import store as live
 from apps.observe.live.windows import FORGOTTEN, STALE, read_windows, silent
 from apps.observe.models import Sample
+from apps.observe.show.history import looked_at
 
 # Short buckets are pruned sooner than minutes; older questions are answered from those.
 SHORT_FOR = timedelta(hours=2)
@@ -115,7 +116,7 @@ def rates_over(pools: Collection[str], minutes: int) -> dict[int, Rates | None]:
     """
     resolution, since, end = _span(minutes)
     rows = Sample.objects.filter(resolution=resolution, at__gte=since, seconds__gt=0)
-    observed = set(rows.filter(kind="node").values_list("at", flat=True))
+    observed = looked_at(rows)
     found: dict[int, Rates | None] = {}
     for second in range(end - minutes * 60 + resolution, end + 1, resolution):
         at = datetime.fromtimestamp(second, UTC)
@@ -170,7 +171,7 @@ def steps(pools: Collection[str], minutes: int, region: str = "") -> list[Step]:
     home = homes()
     if region:
         rows = rows.filter(node_id__in=[node for node, where in home.items() if where == region])
-    observed = set(rows.filter(kind="node").values_list("at", flat=True))
+    observed = looked_at(rows)
     rate = Sum(F("requests") / F("seconds"))
     served = _by_time(rows.filter(kind="backend", object_id__in=pools).values_list("at").annotate(rate=rate))
     out, refused = _moved(rows, pools, home)
@@ -187,7 +188,7 @@ def moved_by_minute(pools: Collection[str], minutes: int) -> list[Step]:
     end = start_of(now().timestamp() - LONG, LONG)
     since = datetime.fromtimestamp(end - minutes * 60, UTC)
     rows = Sample.objects.filter(resolution=LONG, at__gt=since, seconds__gt=0)
-    observed = set(rows.filter(kind="node").values_list("at", flat=True))
+    observed = looked_at(rows)
     out, refused = _moved(rows, pools, homes())
     found = []
     for second in range(end - minutes * 60 + LONG, end + 1, LONG):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from django.db.models import F, Max, Q, QuerySet, Sum
+from django.db.models import Count, F, Max, Q, QuerySet, Sum
 
 from apps.core.clock import now
 from apps.fleet.selectors import node_regions
@@ -17,6 +17,10 @@ from apps.observe.collect.deltas import failed_of
 from apps.observe.collect.percentiles import from_json, merge, percentile
 from apps.observe.models import Sample
 from apps.observe.numbers import Series
+
+
+# A bucket of ten seconds, and a round of the slowest collector after it (collect/collector.py).
+STORED_AFTER = timedelta(seconds=SHORT + 5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,19 @@ def grid(minutes: int, points: int) -> Grid:
     return Grid(start_of(end, width) - width * (count - 1), width, count, resolution)
 
 
+def looked_at(rows: QuerySet[Sample]) -> set[datetime]:
+    """When nodes were looked at, of rows of one resolution; without the newest bucket while it lacks nodes.
+
+    Each collector stores it with its next round, so that for a moment it has the nodes of one and not of another. That
+    is no loss of traffic: until it has as many as the one before, or nobody is to store it any more, nothing is known.
+    """
+    counted = dict(rows.filter(kind="node").order_by("at").values_list("at").annotate(nodes=Count("node")))
+    *earlier, newest = sorted(counted) or [None]
+    if newest and earlier and counted[newest] < counted[earlier[-1]] and now() - newest < STORED_AFTER:
+        del counted[newest]
+    return set(counted)
+
+
 @dataclass(slots=True)
 class _Cell:
     """One point being summed: `rate` and `errors` are sums of the rates of its buckets."""
@@ -61,7 +78,7 @@ class _Cell:
 
 
 def read_series(groups: Mapping[str, Collection[str]], kind: str, grid: Grid, *, latency: bool) -> dict[str, Series]:
-    """Series per group of model ids; two queries besides the nodes', of nodes one.
+    """Series per group of model ids; two queries besides the nodes'.
 
     At points where some node was looked at, an object without a row did nothing; elsewhere nothing is known. A node has
     a row for each look at it, so of nodes nothing is known where none of the group was looked at.
@@ -69,7 +86,8 @@ def read_series(groups: Mapping[str, Collection[str]], kind: str, grid: Grid, *,
     group_of = {name: group for group, names in groups.items() for name in names}
     cells: dict[tuple[str, int], _Cell] = defaultdict(_Cell)
     looks: dict[tuple[str, int], set[datetime]] = defaultdict(set)
-    rows = _rows(kind, group_of, grid)
+    rows, instants = _rows(kind, group_of, grid), looked_at(_rows("node", _nodes(), grid))
+    rows = rows.filter(at__lte=max(instants, default=now()))
     for at, name, rate, bad, busy, waiting, *buckets in _each(rows, kind) if latency else _summed(rows, kind):
         point = group_of[name], grid.position(at)
         looks[point].add(at)
@@ -79,7 +97,7 @@ def read_series(groups: Mapping[str, Collection[str]], kind: str, grid: Grid, *,
         cell.connections = max(cell.connections, busy)
         cell.queue = max(cell.queue, waiting)
         cell.latency += [from_json(each) for each in buckets]
-    observed = Counter[int]() if kind == "node" else _observed(grid)
+    observed = Counter(grid.position(at) for at in instants)
     found = {}
     for group in groups:
         seen = [len(looks[group, step]) if kind == "node" else observed[step] for step in range(grid.points)]
@@ -116,11 +134,8 @@ def _rows(kind: str, names: Iterable[str], grid: Grid) -> QuerySet[Sample]:
     ).order_by()
 
 
-def _observed(grid: Grid) -> Counter[int]:
-    """How many buckets of each point some node was looked at."""
-    nodes = [f"node-{pk}" for pk in node_regions()]
-    instants = set(_rows("node", nodes, grid).values_list("at", flat=True).distinct())
-    return Counter(grid.position(at) for at in instants)
+def _nodes() -> list[str]:
+    return [f"node-{pk}" for pk in node_regions()]
 
 
 def _series(cells: Iterable[_Cell], looks: Iterable[int], grid: Grid, *, latency: bool) -> Series:
