@@ -12,8 +12,9 @@ import pytest
 from apps.overflow.comparison import misplaced
 from apps.overflow.flows import Flow, Lane, RegionUse
 from apps.web.drawing.flows import Drawing, Shape, draw, nice
+from apps.web.kit.figures import rate
 from apps.web.overflow.parts import compare, shown
-from apps.web.overflow.words import flow_sentence, rate, table_twin, use_kind, use_words
+from apps.web.overflow.words import flow_sentence, table_twin, use_kind, use_words
 
 NAMES = ("europe-west1", "us-central1", "asia-east1", "us-east4", "me-west1", "africa-south1", "us-west2", "eu-north9")
 NUMBER = r"-?\d+(?:\.\d)?"
@@ -197,8 +198,8 @@ def test_the_sentence_says_what_the_drawing_shows() -> None:
 
 
 def test_rates_are_short_and_never_round_traffic_away() -> None:
-    assert [rate(value) for value in (None, 0.0, 0.02, 9.94, 19.9, 99.97, 1234.5)] == [
-        "–", "0", "<0.1", "9.9", "19.9", "100", "1,234",
+    assert [rate(value) for value in (0.0, 0.02, 9.94, 19.9, 99.97, 1234.5)] == [
+        "0", "<0.1", "9.9", "19.9", "100", "1,234",
     ]  # fmt: skip
 
 

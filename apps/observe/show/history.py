@@ -18,7 +18,6 @@ from apps.observe.collect.percentiles import from_json, merge, percentile
 from apps.observe.models import Sample
 from apps.observe.numbers import Series
 
-
 # A bucket of ten seconds, and a round of the slowest collector after it (collect/collector.py).
 STORED_AFTER = timedelta(seconds=SHORT + 5)
 

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from apps.overflow.flows import Flow, Lane, RegionUse
-from apps.web.overflow.words import flow_sentence, lane_title, rate, use_kind, use_note
+from apps.web.kit.figures import rate
+from apps.web.overflow.words import flow_sentence, lane_title, use_kind, use_note
 
 BAR = 8.0  # width of the posts at which bands end
 THINNEST = 1.5  # what little flows must still be seen

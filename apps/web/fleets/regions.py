@@ -28,13 +28,13 @@ from apps.overflow import selectors
 from apps.overflow.flows import FULL, Flow, Lane, RegionUse, WhatIf
 from apps.overflow.reasons import misfits, overloads
 from apps.web.capacity.measured import BackendKey, Measured, measured
-from apps.web.kit.figures import AT_LEAST
+from apps.web.kit.figures import AT_LEAST, rate
 from apps.web.kit.pages import PageRequest, operators_only, page, show
 from apps.web.kit.saving import telling
 from apps.web.kit.undoing import say_done, url_with
 from apps.web.kit.worst_first import by_word, counted
 from apps.web.overflow.parts import lanes_in, lanes_out, shown
-from apps.web.overflow.words import rate, use_kind, use_words, why
+from apps.web.overflow.words import use_kind, use_words, why
 from apps.web.pools.tables import limit_words
 from apps.web.timeline.panel import timeline_of_nodes
 

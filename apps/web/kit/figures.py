@@ -33,7 +33,7 @@ def figures_of(numbers: Numbers | None) -> Figures:
         return Figures()
     errors, at_least = numbers.error_rate, AT_LEAST if numbers.partial else ""
     return Figures(
-        requests=at_least + amount(numbers.requests_rps),
+        requests=at_least + rate(numbers.requests_rps),
         errors=share(errors),
         p95=amount(numbers.p95_ms),
         connections="" if numbers.connections is None else f"{at_least}{numbers.connections:,}",
@@ -49,6 +49,14 @@ def amount(value: float | None) -> str:
     if value == 0 or isinstance(value, int):
         return f"{value:,.0f}"
     return f"{value:.1f}" if value < 9.95 else f"{value:,.0f}"
+
+
+def rate(value: float) -> str:
+    """Requests/s, with one decimal below a hundred."""
+    if value >= 99.95:
+        return f"{value:,.0f}"
+    text = f"{value:.1f}".removesuffix(".0")
+    return "<0.1" if text == "0" and value > 0 else text
 
 
 def cut(value: float, digits: int) -> str:

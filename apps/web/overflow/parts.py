@@ -12,8 +12,8 @@ from apps.overflow.comparison import prediction_error
 from apps.overflow.flows import Flow, Lane, RegionUse
 from apps.overflow.reasons import urgency
 from apps.web.drawing.flows import Drawing, draw
-from apps.web.kit.figures import share
-from apps.web.overflow.words import TwinRow, rate, table_twin, use_kind, use_words
+from apps.web.kit.figures import rate, share
+from apps.web.overflow.words import TwinRow, table_twin, use_kind, use_words
 
 
 @dataclass(frozen=True, slots=True)

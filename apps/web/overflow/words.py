@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from apps.logs.filters import word_of
 from apps.overflow.flows import Flow, Lane, RegionUse
-from apps.web.kit.figures import share
+from apps.web.kit.figures import rate, share
 
 WHY = {
     "rate": "{source} reached its limit",
@@ -32,16 +32,6 @@ class TwinRow:
     why: str
     kind: str
     asks: str
-
-
-def rate(value: float | None) -> str:
-    """Requests/s with one decimal below a hundred; a dash for what was not measured."""
-    if value is None:
-        return "–"
-    if value >= 99.95:
-        return f"{value:,.0f}"
-    text = f"{value:.1f}".removesuffix(".0")
-    return "<0.1" if text == "0" and value > 0 else text
 
 
 def why(lane: Lane) -> str:

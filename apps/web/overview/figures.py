@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from apps.observe.numbers import Numbers, Series
 from apps.overflow.flows import Flow, Point
-from apps.web.kit.figures import AT_LEAST, amount, share, spark
-from apps.web.overflow.words import mostly_capped, rate
+from apps.web.kit.figures import AT_LEAST, amount, rate, share, spark
+from apps.web.overflow.words import mostly_capped
 
 OLDEST = 10  # points at the beginning of the hour that make up what it was an hour ago
 STEADY = 0.1
@@ -45,7 +45,7 @@ def figures(now: Numbers, series: Series, moved: Sequence[Point], flow: Flow) ->
     lost = flow.rejected_rps
     at_least, without = (AT_LEAST, "without silent nodes") if now.partial else ("", "")
     return [
-        Figure("requests", "Requests", at_least + amount(now.requests_rps), "/s",
+        Figure("requests", "Requests", "" if now.requests_rps is None else at_least + rate(now.requests_rps), "/s",
                without or _beside(now.requests_rps, series.requests), "", spark(series.requests)),
         Figure("errors", "5xx rate", share(now.error_rate), "", _before(errors), bad, spark(errors)),
         Figure("p95", "p95 latency", p95, unit, _beside(now.p95_ms, series.p95_ms), "", spark(series.p95_ms)),

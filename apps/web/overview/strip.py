@@ -9,7 +9,7 @@ from django.urls import reverse
 
 from apps.overflow.flows import Flow
 from apps.overflow.reasons import NEARLY
-from apps.web.overflow.words import rate
+from apps.web.kit.figures import rate
 from apps.web.overview.incidents import DOWN, Incident
 
 LANES_SAID = 2

@@ -18,6 +18,12 @@ def amount(value: float | None) -> str:
 
 
 @register.filter
+def rate(value: float | None) -> str:
+    """A measured rate, per second."""
+    return DASH if value is None else figures.rate(value)
+
+
+@register.filter
 def age(numbers: Numbers | None) -> str:
     """How old the numbers are; empty while they are live."""
     return figures.figures_of(numbers).age

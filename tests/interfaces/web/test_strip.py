@@ -84,7 +84,7 @@ def test_a_number_is_compared_with_an_hour_ago_and_with_nothing_where_nobody_kno
     live = Numbers(requests_rps=13.1, error_rate=0.08, p95_ms=1234.0, stale=False)
     moved = [Point(at, None, 0.0, 3.0 if at == 7 else 0.0) for at in range(60)]
     found = {each.id: each for each in figures(live, series, moved, QUIET)}
-    assert found["requests"].note == "▲ 31 % in an hour"
+    assert (found["requests"].value, found["requests"].note) == ("13.1", "▲ 31 % in an hour"), "as the flow beside it"
     assert (found["errors"].value, found["errors"].note, found["errors"].kind) == ("8.0 %", "0 % an hour ago", "bad")
     assert (found["p95"].value, found["p95"].unit, found["p95"].note) == ("1.23", "s", "")
     assert found["rejected"].note == "peak 3/s in the last hour"
