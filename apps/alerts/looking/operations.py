@@ -12,6 +12,7 @@ from apps.alerts.looking.contract import Look, Seen
 from apps.alerts.models import Alert, ChannelState, Finding, Told
 from apps.capacity.measure.results import result_of
 from apps.capacity.models import Run
+from apps.core.written.numbers import measured
 from apps.definitions.issuing.orders import in_words, is_kept_fresh
 from apps.definitions.models import AlertChannel, Certificate, RoutePool
 from apps.definitions.shapes.operations.alert_watches import CRITICAL, WATCHES
@@ -144,7 +145,7 @@ def look_at_metrics() -> Look:
 
 
 def _metric(row: SavedSearch, value: float, minute: datetime) -> Seen:
-    detail = f"{saved.title(row)}: {value:,.4g} {saved.unit(row)} in the minute from {minute:%H:%M} UTC."
+    detail = f"{saved.title(row)}: {measured(value, saved.unit(row))} in the minute from {minute:%H:%M} UTC."
     return Seen(
         *("search", row.pk, row.account_id, row.account.name, row.name, "Metric {} is too high", detail, minute),
         *(f"/requests/saved/{row.pk}", (f"search:{row.pk}",)),

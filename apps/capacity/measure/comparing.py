@@ -111,7 +111,7 @@ def student(freedom: int) -> float:
 def _sentence(field: str, change: float, half: float | None, names: tuple[str, str], *, relative: bool) -> str:
     name = NAMES[field]
     if half is None:
-        return f"One round gives no confidence: {name} of {names[1]} was {change:+.1%} off {names[0]}'s."
+        return f"One round gives no confidence: {name} of {names[1]} was {100 * change:+.1f} % off {names[0]}'s."
     spread = f"± {half * 100:.1f} {'%' if relative else 'percentage points'}"
     if abs(change) <= half:
         return f"No difference in {name} can be shown ({change * 100:+.1f} {spread})."

@@ -132,7 +132,7 @@ def _generator_limited(seconds: Sequence[Second]) -> bool:
 
 def _void(second: Second, step: StepPlan) -> Verdict:
     late = f", the latest left {second.late_ms:.0f} ms late" if second.late_ms > 10 else ""
-    asked = requests_per_second(f"{step.rate:g}") if step.rate else f"{step.users} users"
+    asked = requests_per_second(step.rate) if step.rate else f"{step.users} users"
     return Verdict(
         Status.VOID,
         f"The generator sent {second.sent} of {second.offered} at {asked}{late}: the load generator is the limit.",

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from apps.capacity.models import Run
+from apps.core.written.numbers import plain
 
 
 def since_last(run: Run, found: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -28,7 +29,7 @@ def difference(found: Mapping[str, Any], last: Mapping[str, Any], name: str) -> 
     change = now / then - 1
     shown = _apart(found, last)
     word = "more" if change > 0 else "less"
-    size = f"{100 * abs(change):.1f} % {word} than {name} found ({then:.4g} requests/s)"
+    size = f"{100 * abs(change):.1f} % {word} than {name} found ({plain(then)} requests/s)"
     message = f"{size}." if shown else f"No significant difference from {name}: {size}, within the confidence of both."
     return {"before": then, "change": change, "shown": shown, "message": message}
 

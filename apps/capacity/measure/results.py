@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from apps.core.written.numbers import plain
 
-def requests_per_second(number: str) -> str:
-    """`1 request/s`, `12.5 requests/s`."""
-    return f"{number} request/s" if number == "1" else f"{number} requests/s"
+
+def requests_per_second(rate: float) -> str:
+    """`1 request/s`, `12.5 requests/s`, `12,345 requests/s`."""
+    text = plain(rate)
+    return f"{text} request/s" if text == "1" else f"{text} requests/s"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from apps.capacity.measure.fitting import Crossing, crossing
 from apps.capacity.measure.measuring import Measured
 from apps.capacity.measure.results import Point, Result, requests_per_second
 from apps.capacity.run.steps import Outcome, Purpose, Status
+from apps.core.written.numbers import plain
 from apps.definitions.shapes.operations.capacity_test import ObjectiveSpec
 
 NEAR = 0.08
@@ -161,12 +162,12 @@ def _sentence(
     asked = objective_sentence(objective)
     low, high = bounds
     if capacity is None and low is not None:
-        below = "" if high is None else f", below {requests_per_second(f'{high:.4g}')}"
-        least = requests_per_second(f"{low:.4g}")
+        below = "" if high is None else f", below {requests_per_second(high)}"
+        least = requests_per_second(low)
         return f"At least {least}{below}, not confirmed, with {asked}.{REASONS.get(ending, '')}"
     if capacity is None:
         return f"No rate met {asked}.{REASONS.get(ending, '')}"
-    between = f" (95 %: between {low:.4g} and {high:.4g})" if low is not None and high is not None else ""
+    between = f" (95 %: between {plain(low)} and {plain(high)})" if low is not None and high is not None else ""
     least = "At least " if high is None else ""
-    number = f"{least}{requests_per_second(f'{capacity:.4g}')}{between} with {asked}"
+    number = f"{least}{requests_per_second(capacity)}{between} with {asked}"
     return f"{number}{', confirmed' if confirmed else ', not confirmed'}.{REASONS[ending]}"

@@ -19,7 +19,7 @@ SOAK_WINDOW_S = 60.0
 
 def held_steps(*, rate: float = 0.0, users: int = 0, seconds: float, window_s: float) -> list[StepPlan]:
     """A warm-up at a tenth, then the rate (requests/s) or users for `seconds`, in windows that are judged each."""
-    load = requests_per_second(f"{rate:g}") if rate else f"{users} users"
+    load = requests_per_second(rate) if rate else f"{users} users"
     warm = StepPlan(
         Purpose.WARM_UP, WARM_UP_S, WARM_UP_S, rate / 10, max(1, users // 10) if users else 0, f"Warms up to {load}."
     )
@@ -41,9 +41,7 @@ def ramp_steps(*, rate: float, to_rate: float, step: float, seconds: float, max_
         rates.append(rate)
         rate += step
     rates.append(min(to_rate, max_rate))
-    return [
-        StepPlan(Purpose.RAMP, seconds, seconds, each, note=f"{requests_per_second(f'{each:g}')}.") for each in rates
-    ]
+    return [StepPlan(Purpose.RAMP, seconds, seconds, each, note=f"{requests_per_second(each)}.") for each in rates]
 
 
 class StepSchedule:
@@ -120,7 +118,7 @@ class StepSchedule:
     def _sentence(self, knee: Point | None, *, met: bool | None) -> str:
         if knee is None:
             return "The run ended before it measured anything."
-        load = f"{knee.users} users" if knee.users else requests_per_second(f"{knee.rate:.4g}")
+        load = f"{knee.users} users" if knee.users else requests_per_second(knee.rate)
         p95 = (
             "there were no responses"
             if knee.p95_ms is None
@@ -135,5 +133,5 @@ class StepSchedule:
         if self.kind == "ramp":
             broke = "the objective was met up to there" if met else f"above it, {asked} was not met"
             return f"The last good step was {load} ({p95}); {broke}."
-        answered = requests_per_second(f"{knee.answered:.4g}")
+        answered = requests_per_second(knee.answered)
         return f"At {load} it answered {answered}, {p95}, {100 * knee.error_rate:.1f} % failed. {word[met]}."

@@ -9,6 +9,7 @@ from math import sqrt
 from apps.capacity.measure.fitting import Scalability, scalability
 from apps.capacity.models import Run
 from apps.capacity.use.staleness import servers_at_work
+from apps.core.written.numbers import plain
 from apps.definitions.models import Pool
 
 LEAST_SIZES = 3
@@ -62,8 +63,9 @@ def _believed(law: Scalability, largest: int) -> int:
 def _sentence(law: Scalability, believed: int) -> str:
     share = law.capacity(believed) / (believed * law.one)
     return (
-        f"One server takes {law.one:.3g} requests/s; contention {law.contention:.2%}, crosstalk {law.crosstalk:.4%},"
-        f" so {believed} take {law.capacity(believed):.4g}, {100 * share:.0f} % of {believed} times one."
+        f"One server takes {plain(law.one, 3)} requests/s; contention {100 * law.contention:.2f} %,"
+        f" crosstalk {100 * law.crosstalk:.4f} %,"
+        f" so {believed} take {plain(law.capacity(believed))}, {100 * share:.0f} % of {believed} times one."
         f" Above {believed} servers the fit is not reliable: measure there."
     )
 

@@ -16,6 +16,7 @@ from apps.capacity.models import Run
 from apps.capacity.use.staleness import Staleness, server_words, servers_at_work
 from apps.capacity.use.staleness import verdict as staleness_of
 from apps.core.errors import NotFound
+from apps.core.written.numbers import plain
 from apps.definitions.models import Backend, Pool, Server
 from apps.definitions.sharing import seen_pools
 
@@ -124,7 +125,7 @@ def _sentence(needs: Sequence[Need], rate: float, *, n_minus_1: bool) -> str:
         if total == now
         else (f"{abs(total - now)} {'more' if total > now else 'fewer'} than now")
     )
-    return f"{rate:g} requests/s{when} need {total} servers: {where}; {change}."
+    return f"{plain(rate)} requests/s{when} need {total} servers: {where}; {change}."
 
 
 def measurements_of(pool: Pool) -> list[Measurement]:

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from django.db.models import Count, F, Q, Sum
 
 from apps.compiler.model.shared import LimitKind, ServerState
+from apps.core.written.numbers import plain
 from apps.definitions.models import Backend
 from apps.fleet.models import Node
 from apps.observe.collect.buckets import LONG
@@ -37,12 +38,16 @@ def evaluate_limits(pool_id: int, backends: Sequence[LimitFacts]) -> Verdict:
     for facts in backends:
         reached = sum(rate >= ALWAYS_REACHED * facts.per_s for rate in facts.last_hour)
         if len(facts.last_hour) >= ALWAYS_MINUTES and reached >= ALWAYS_SHARE * len(facts.last_hour):
-            message = f"{facts.region} has been at its limit of {facts.per_s:g} requests/s for most of the last hour."
+            message = (
+                f"{facts.region} has been at its limit of {plain(facts.per_s)} requests/s for most of the last hour."
+            )
             return Verdict("pool", pool_id, Type.LIMIT_FITS, False, Reason.LIMIT_ALWAYS_REACHED, message)
     for facts in backends:
         peak = max(facts.last_day, default=0.0)
         if len(facts.last_day) >= NEVER_MINUTES and peak < NEVER_REACHED * facts.per_s:
-            message = f"{facts.region} never served more than {peak:.1f} of its {facts.per_s:g} requests/s in a day."
+            message = (
+                f"{facts.region} never served more than {peak:.1f} of its {plain(facts.per_s)} requests/s in a day."
+            )
             return Verdict("pool", pool_id, Type.LIMIT_FITS, False, Reason.LIMIT_NEVER_REACHED, message)
     return Verdict(
         "pool", pool_id, Type.LIMIT_FITS, True, Reason.LIMIT_FITS, "The region reaches its limit now and then."

@@ -11,6 +11,7 @@ from django.shortcuts import redirect
 from apps.alerts import selectors
 from apps.alerts.rules import FALLING, Rule
 from apps.core.errors import NotFound
+from apps.core.written.numbers import measured
 from apps.definitions.models import AlertRule
 from apps.definitions.reading.describing import describe
 from apps.definitions.selectors import alert_rules, only
@@ -49,8 +50,7 @@ def _threshold(rule: Rule) -> str:
     if bounds is None or rule.threshold is None:
         return ""
     word = "below" if rule.watches in FALLING else "from"
-    unit = bounds.unit if bounds.unit == "%" else f" {bounds.unit}"
-    return f"{word} {rule.threshold:g}{unit}"
+    return f"{word} {measured(rule.threshold, bounds.unit)}"
 
 
 @page

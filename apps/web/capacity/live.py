@@ -18,6 +18,7 @@ from apps.capacity.run.abort_conditions import (
     baseline_ms,
 )
 from apps.core.clock import now
+from apps.core.written.numbers import plain
 from apps.web.capacity.words import PURPOSES, spoken
 from apps.web.drawing.runs import Drawing, Held, SecondPoint, draw_seconds, short
 from apps.web.kit.figures import amount, share
@@ -54,7 +55,7 @@ def timeline(run: Run, seconds: Sequence[Second], steps: Sequence[Step]) -> Draw
     moments = [_moment(second, start) for second in seconds]
     last = seconds[-1]
     sentence = (
-        f"Run {run.pk}, second by second: last {last.target:g} requests/s targeted, {last.offered} offered,"
+        f"Run {run.pk}, second by second: last {plain(last.target)} requests/s targeted, {last.offered} offered,"
         f" {last.answered} answered, {last.errors} errors, p95 {words_of(last.p95_ms)}."
     )
     return draw_seconds(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from apps.capacity.measure.results import Point
+from apps.core.written.numbers import plain
 from apps.web.drawing.axes import Scale, linear, logarithmic
 
 PERCENTILES = ("p50", "p95", "p99")
@@ -300,10 +301,8 @@ def point_words(point: Point) -> str:
 
 
 def short(value: float) -> str:
-    """A number as short as it can be without lying: three digits, thousands apart."""
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.3g}"
+    """A number as short as it can be without lying."""
+    return plain(value, 3)
 
 
 def _n(value: float) -> str:

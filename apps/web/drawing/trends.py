@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from apps.core.written.numbers import plain
 from apps.overflow.flows import Point
 from apps.web.drawing.axes import Scale, linear
 from apps.web.drawing.runs import Drawing, Plot, Sheet, Stroke, Words
@@ -57,7 +58,7 @@ def _plot(
     if limit is not None:
         y = up.at(limit)
         plot.strokes.append(Stroke(f"{prefix}-limit", "limit", f"M{sheet.left:g} {y:.1f}H{sheet.right:g}"))
-        at, words = (f"{sheet.left + 4:g}", f"{y - 5:.1f}"), f"limit now {limit:g}/s"
+        at, words = (f"{sheet.left + 4:g}", f"{y - 5:.1f}"), f"limit now {plain(limit)}/s"
         plot.words.append(Words(f"{prefix}-limit-words", "limit", *at, "start", words))
     _markers(plot, markers, along, sheet, prefix)
     return plot
@@ -82,7 +83,7 @@ def _grid(plot: Plot, up: Scale, along: Scale, sheet: Sheet, prefix: str) -> Non
         y = up.at(value)
         plot.strokes.append(Stroke(f"{prefix}-grid-{number}", "grid", f"M{sheet.left:g} {y:.1f}H{sheet.right:g}"))
         plot.words.append(
-            Words(f"{prefix}-tick-{number}", "tick", f"{sheet.left - 6:g}", f"{y + 4:.1f}", "end", f"{value:g}")
+            Words(f"{prefix}-tick-{number}", "tick", f"{sheet.left - 6:g}", f"{y + 4:.1f}", "end", plain(value))
         )
     foot = f"{sheet.height - 6:g}"
     step = TEN_MINUTES * (1 if sheet.ticks > 4 else 2)

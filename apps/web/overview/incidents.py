@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from django.urls import reverse
 
+from apps.core.written.numbers import plain
 from apps.fleet.models import Fleet
 from apps.observe.evaluate.conditions import Reason
 from apps.observe.numbers import Numbers, Problem, Series
@@ -207,7 +208,7 @@ def vanished(numbers: Numbers, series: Series) -> list[Incident]:
     usual = statistics.median(before)
     if usual < SOME_RPS:
         return []
-    title = f"No requests arrive; in the last hour it was {usual:.0f}/s."
+    title = f"No requests arrive; in the last hour it was {plain(usual, 2)}/s."
     return [Incident(SICK, title, reverse("web:requests"), "Show requests")]
 
 

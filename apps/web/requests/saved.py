@@ -14,6 +14,7 @@ from django.utils.http import urlencode
 
 from apps.accounts.actors import Actor
 from apps.core.errors import Invalid
+from apps.core.written.numbers import measured, plain
 from apps.logs import saved
 from apps.logs.models import MetricPoint, SavedSearch
 from apps.logs.saved import MEASURED, PERCENTILES, Measure
@@ -140,7 +141,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         **_shown(row, present),
         "lengths": [(word, title, word == last) for word, (title, _) in LENGTHS.items()],
         "chart": chart(row, points) if values else None,
-        "highest": f"{max(values):,.4g}" if values else "",
+        "highest": plain(max(values)) if values else "",
     }
     return show(request, "pages/requests/saved_detail.html", context)
 
@@ -167,6 +168,6 @@ def _shown(row: SavedSearch, value: float | None) -> dict[str, Any]:
     return {
         "row": row,
         "title": saved.title(row),
-        "value": "" if value is None else f"{value:,.4g} {saved.unit(row)}",
+        "value": "" if value is None else measured(value, saved.unit(row)),
         "opens": reverse("web:requests") + f"?{urlencode({'q': row.filter, 'account': row.account.name})}",
     }

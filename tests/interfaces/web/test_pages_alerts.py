@@ -9,6 +9,7 @@ from apps.accounts.actors import Actor
 from apps.alerts.models import Alert, Notification, Silence
 from apps.core.secrets.sealing import unseal
 from apps.definitions.models import AlertChannel, AlertRule
+from apps.definitions.services import save_object
 from tests.apps.alerts_env import Installation, hook, make_pool
 from tests.interfaces.people import client_of
 
@@ -70,6 +71,13 @@ def test_a_built_in_rule_is_switched_off_and_on_and_leaves_no_row(installation: 
     client_of(acme).post(url)
     assert not AlertRule.objects.exists()
     assert client_of(acme).post(reverse("web:alert-rule-switch", args=["node-down"])).status_code == 404
+
+
+def test_thresholds_are_written_as_numbers_are_everywhere(acme: Actor) -> None:
+    save_object(actor=acme, kind="AlertRule", name="soon", spec={"watches": "certificate_expiring", "threshold": 1})
+    shown = text_of(acme, "web:alert-rules")
+    for said in ("from 5 %", "from 1,000 ms", "from 14.4 times", "from 1 time<", "below 14 days", "below 1 day<"):
+        assert said in shown, said
 
 
 def test_the_forms_save_rules_and_channels_and_show_no_secret(installation: Installation, acme: Actor) -> None:

@@ -25,7 +25,7 @@ FOREIGN: dict[type[Exception], tuple[int, str]] = {
     Http404: (404, NOT_FOUND),
     PermissionDenied: (403, "You may not do this."),
     RequestDataTooBig: (413, "The body is too large."),
-    TooManyFieldsSent: (400, "The query has more than 1 000 words; say less in one request."),
+    TooManyFieldsSent: (400, "The query has more than 1,000 words; say less in one request."),
 }
 
 logger = logging.getLogger(__name__)

@@ -16,6 +16,7 @@ from apps.capacity.run.search import lengths
 from apps.capacity.run.search.estimating import fitted, hint, is_sure, likely
 from apps.capacity.run.search.state import State
 from apps.capacity.run.steps import Purpose, Status, StepPlan
+from apps.core.written.numbers import plain
 
 
 def choose(state: State) -> StepPlan | Ending:
@@ -54,7 +55,7 @@ def _warm_up(state: State) -> StepPlan:
     tuning, rate = state.tuning, state.warm_rate
     least, most = tuning.warm_up_s
     length = max(least, min(most, tuning.warm_up_requests / rate))
-    return StepPlan(Purpose.WARM_UP, tuning.warm_up_min_s, length, rate, note=f"Warming up at {rate:g}/s.")
+    return StepPlan(Purpose.WARM_UP, tuning.warm_up_min_s, length, rate, note=f"Warming up at {plain(rate)}/s.")
 
 
 def _lower(state: State) -> StepPlan | Ending:
@@ -62,7 +63,7 @@ def _lower(state: State) -> StepPlan | Ending:
     tuning, rate = state.tuning, state.high * state.tuning.lower_share
     if rate < tuning.lowest_rate or state.overloaded_s > tuning.bold_until_s:
         return Ending.NOTHING
-    note = f"{state.high:g}/s was too much; trying half of it."
+    note = f"{plain(state.high)}/s was too much; trying half of it."
     return lengths.step_at(state, Purpose.DOUBLE, rate, note)
 
 
@@ -73,7 +74,7 @@ def _double(state: State, low: float) -> StepPlan:
     if low >= state.ceiling:
         return _confirm(state, low)
     rate = min(state.ceiling, max(low * _stride_up(state), first_rate(state)))
-    return lengths.step_at(state, Purpose.DOUBLE, rate, f"{low:g}/s met the objective; trying {rate:g}/s.")
+    return lengths.step_at(state, Purpose.DOUBLE, rate, f"{plain(low)}/s met the objective; trying {plain(rate)}/s.")
 
 
 def first_rate(state: State) -> float:
@@ -109,13 +110,13 @@ def _narrow(state: State, low: float) -> StepPlan | Ending:
     bold, close = _is_bold(state), _is_close(state, low)
     if bold and not close:
         rate = _between(state, low)
-        note = f"Between {low:.4g} and {high:.4g}/s: trying {rate:.4g}/s."
+        note = f"Between {plain(low)} and {plain(high)}/s: trying {plain(rate)}/s."
         return lengths.step_at(state, Purpose.BISECT, rate, note)
     if not bold and not close and _affords_small_step(state):
         rate = min(low * tuning.careful, (low + high) / 2)
-        return lengths.step_at(state, Purpose.BISECT, rate, f"Stepping up from {low:.4g}/s: trying {rate:.4g}/s.")
+        return lengths.step_at(state, Purpose.BISECT, rate, f"Stepping up from {plain(low)}/s: trying {plain(rate)}/s.")
     if bold and _is_doubtful(state):
-        note = f"Repeating {high:.4g}/s to confirm that it is too much."
+        note = f"Repeating {plain(high)}/s to confirm that it is too much."
         return lengths.step_at(state, Purpose.BISECT, high, note)
     if _is_over(state):
         return Ending.OVERLOAD if state.overloaded_s >= most_overloaded(state) else Ending.NOISE
@@ -208,7 +209,7 @@ def _confirm(state: State, low: float) -> StepPlan:
     rate = _below(state, low) if state.bad else low
     left = max(lengths.shortest(state), state.left - state.tuning.confirm_spare_s)
     length = min(lengths.confirmation(state), left)
-    return StepPlan(Purpose.CONFIRM, length, length, rate, note=f"Confirming {rate:.4g}/s for {length:.0f} s.")
+    return StepPlan(Purpose.CONFIRM, length, length, rate, note=f"Confirming {plain(rate)}/s for {length:.0f} s.")
 
 
 def _below(state: State, low: float) -> float:
@@ -234,7 +235,7 @@ def _closer(state: State) -> StepPlan | None:
     length = min(tuning.closer_most_s, state.left - tuning.spare_s)
     # One bad step by chance at the highest allowed rate is enough for a likely border above it.
     rate = min(state.ceiling, found.rate * tuning.below_fit)
-    return StepPlan(Purpose.CONFIRM, length, length, rate, note=f"Looking closer at {rate:.4g}/s.")
+    return StepPlan(Purpose.CONFIRM, length, length, rate, note=f"Looking closer at {plain(rate)}/s.")
 
 
 def _ending_of_confirmed(state: State) -> Ending:

@@ -35,6 +35,6 @@ class Command(BaseCommand):
         if verdict.broken_at is not None:
             raise CommandError(f"The audit log is broken at position {verdict.broken_at}: {verdict.error}.")
         waiting = f", {verdict.waiting} waiting for their link" if verdict.waiting else ""
-        count = f"{verdict.head.position:,}".replace(",", " ")
+        count = f"{verdict.head.position:,}"
         self.stdout.write(f"{count} entries, chain whole, head {verdict.head.digest}{waiting}.")
         logger.info("audit chain whole: position %s, digest %s", verdict.head.position, verdict.head.digest)

@@ -20,6 +20,7 @@ from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
 from apps.compiler.matching import names
 from apps.core.errors import FieldError
+from apps.core.written.numbers import plain
 from apps.definitions.shapes.base.reading import escaped
 from apps.definitions.shapes.base.shape import Check, Data, Grammar, Wrong
 
@@ -78,7 +79,7 @@ def real(lowest: float, highest: float) -> Grammar:
         if type(value) not in (int, float) or not math.isfinite(cast("float", value)):
             raise GrammarError("not_number", "Write this value as a number, without quotes.")
         if not lowest <= cast("float", value) <= highest:
-            raise GrammarError("out_of_range", f"Use a number from {lowest:g} to {highest:g}.")
+            raise GrammarError("out_of_range", f"Use a number from {plain(lowest, 6)} to {plain(highest, 6)}.")
         return float(cast("float", value))
 
     return Grammar(read, {"type": "number", "minimum": lowest, "maximum": highest})

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from apps.core.errors import FieldError
+from apps.core.written.numbers import measured, plain
 from apps.definitions.shapes.base.shape import About, Distinct, Shape
 from apps.definitions.shapes.base.words import Boolean, at_most, matching, one_of, real, text, whole
 from apps.definitions.shapes.operations.alert_watches import SEVERITIES, WATCHES, Watch
@@ -86,5 +87,5 @@ def _threshold_errors(value: float, watch: Watch, word: str) -> Iterator[FieldEr
     if bounds is None:
         yield FieldError("/threshold", "threshold", f"{word} has no threshold; leave it out.")
     elif not bounds.lowest <= value <= bounds.highest:
-        detail = f"Use a number from {bounds.lowest:g} to {bounds.highest:g} ({bounds.unit})."
+        detail = f"Use a number from {plain(bounds.lowest, 6)} to {measured(bounds.highest, bounds.unit, 6)}."
         yield FieldError("/threshold", "out_of_range", detail)
