@@ -12,7 +12,6 @@ from django.db.models import Count
 from django.http import Http404, HttpResponse
 from django.middleware.csrf import rotate_token
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
 from apps.accounts import choosing
 from apps.accounts.actors import Actor
@@ -29,7 +28,16 @@ from apps.members import impersonation, selectors
 from apps.web.accounts.people import people_of
 from apps.web.kit.field_errors import attach_errors
 from apps.web.kit.object_forms import form_for
-from apps.web.kit.pages import PageRequest, operators_only, page, post_page, recognise, show, signed_in
+from apps.web.kit.pages import (
+    PageRequest,
+    forms_only,
+    operators_only,
+    page,
+    post_page,
+    recognise,
+    show,
+    signed_in,
+)
 from apps.web.kit.presets import Preset, fill_in
 from apps.web.kit.saving import Typed, save_or_attach_errors, tell, version_sent, version_shown
 from apps.web.kit.shape_forms import Group, ShapeForm
@@ -234,7 +242,7 @@ def stop_impersonating(request: PageRequest) -> HttpResponse:
     return redirect("web:account", request.actor.account.name)
 
 
-@require_POST
+@forms_only
 @signed_in
 def switch(request: PageRequest) -> HttpResponse:
     """Act for another account of one's own; also out of one that is suspended."""

@@ -8,6 +8,7 @@ from django.template.loader import render_to_string
 
 from apps.core.errors import Unavailable
 from apps.core.requests import request_id
+from apps.web.kit.pages import page_of
 
 
 def _page(request: HttpRequest, status: int, exception: Exception | None = None) -> HttpResponse:
@@ -42,5 +43,5 @@ def not_available(refusal: Unavailable) -> HttpResponse:
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG001 - Django's signature
-    """403 for a form that came without its token."""
-    return render(request, "csrf_failure.html", {"request_id": request_id()}, status=403)
+    """403 for a form that came without its token; the address that it was sent to is often no page."""
+    return render(request, "csrf_failure.html", {"request_id": request_id(), "back": page_of(request)}, status=403)

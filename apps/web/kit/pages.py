@@ -20,7 +20,7 @@ from django.template.loader import get_template
 from django.urls import reverse
 from django.utils.cache import add_never_cache_headers, patch_vary_headers
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods
 
 from apps.accounts.actors import Actor, memberships_of
 from apps.accounts.choosing import CHOSEN, IMPERSONATION, actor_of_session
@@ -28,7 +28,7 @@ from apps.accounts.models import Account, Membership
 from apps.core import events
 from apps.core.caching import made_once
 from apps.core.errors import Forbidden, NotFound
-from apps.core.requests import answers_kept
+from apps.core.requests import answers_kept, request_id
 from apps.definitions.services import managing
 from apps.members import impersonation
 
@@ -92,7 +92,22 @@ def post_page(
             raise BadRequest(NUL)
         return view(request, *args, **kwargs)
 
-    return require_POST(page(sent))
+    return forms_only(page(sent))
+
+
+def forms_only(view: Callable[P, HttpResponse]) -> Callable[P, HttpResponse]:
+    """Say so to who opens the address of a form, as by reloading after it was refused; Django's answer is blank."""
+
+    @functools.wraps(view)
+    def sent(*args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        request: Any = args[0]
+        if request.method == "POST":
+            return view(*args, **kwargs)
+        answer = render(request, "405.html", {"request_id": request_id()}, status=405)
+        answer.headers["Allow"] = "POST"
+        return answer
+
+    return sent
 
 
 def signed_in(view: Callable[Concatenate[Any, P], HttpResponse]) -> View[P]:
@@ -102,12 +117,12 @@ def signed_in(view: Callable[Concatenate[Any, P], HttpResponse]) -> View[P]:
     def guarded(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
         if request.user.is_authenticated:
             return view(request, *args, **kwargs)
-        return redirect_to_login(_page_of(request))
+        return redirect_to_login(page_of(request))
 
     return guarded
 
 
-def _page_of(request: HttpRequest) -> str:
+def page_of(request: HttpRequest) -> str:
     """A page as it was asked for; for a part of one, and for what a form sends, the page that this stands on."""
     if request.method != "POST" and "HX-Request" not in request.headers:
         return request.get_full_path()

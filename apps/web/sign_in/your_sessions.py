@@ -10,12 +10,11 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
 
 from apps.accounts.models import User
 from apps.accounts.sign_in.sessions import end_sessions, living_sessions
 from apps.core.errors import NotFound
-from apps.web.kit.pages import PageRequest, page, show
+from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.sign_in.audit import record_for
 
 BROWSERS = (
@@ -76,8 +75,7 @@ def index(request: PageRequest) -> HttpResponse:
     return show(request, "pages/account/sessions.html", {"browsers": browsers})
 
 
-@page
-@require_POST
+@post_page
 def end(request: PageRequest) -> HttpResponse:
     """End one session of one's own (`session`), or all but this one."""
     one = request.POST.get("session")

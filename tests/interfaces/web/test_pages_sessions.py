@@ -8,6 +8,7 @@ import pytest
 from django.test import Client, RequestFactory
 from django.urls import reverse
 
+from apps.accounts.actors import Actor
 from apps.accounts.models import FailedSignIn, Membership, User
 from apps.accounts.sign_in import limits
 from apps.web.kit.errors import server_error
@@ -156,6 +157,27 @@ def test_a_form_without_its_token_is_refused_as_a_page(db: None) -> None:
     answer = Client(enforce_csrf_checks=True).post(URL, {"username": "ada", "password": PASSWORD})
     assert answer.status_code == 403
     assert answer.headers["X-Request-ID"] in answer.content.decode()
+
+
+def test_a_form_without_its_token_leads_back_to_its_page_and_to_none_of_others(operator: Actor) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.cookies = client_of(operator).cookies
+    for page, back in (
+        ("http://testserver/fleets?q=a#x", "/fleets?q=a"),
+        ("http://evil.example/fleets", "/"),
+        ("", "/"),
+    ):
+        answer = client.post("/fleets/1/push", headers={"referer": page})
+        assert answer.status_code == 403
+        assert f'href="{back}">Reload the page' in answer.content.decode(), page
+
+
+def test_the_address_of_a_form_says_that_it_is_no_page(operator: Actor) -> None:
+    client = client_of(operator)
+    for address in ("/fleets/1/push", "/switch", "/account/sessions/end"):
+        answer = client.get(address)
+        assert (answer.status_code, answer.headers["Allow"]) == (405, "POST"), address
+        assert answer.headers["X-Request-ID"] in answer.content.decode()
 
 
 def test_what_breaks_is_a_page_that_names_nothing_of_the_inside(rf: RequestFactory) -> None:
