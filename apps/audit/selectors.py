@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from typing import Any
 
-from django.db.models import Max, QuerySet
+from django.db.models import Max, Q, QuerySet
 
 from apps.accounts.actors import Actor
 from apps.audit.models import Entry
@@ -15,7 +16,7 @@ from apps.core.errors import NotFound
 Change = tuple[str, str, str]
 _BATCH = 500
 _NEWEST = 2000
-_AUTHORS, _AUTHORS_READ = 3, 50
+_AUTHORS, _AUTHORS_READ, _IDS_COMPARED = 3, 50, 1000
 
 
 def entries(actor: Actor) -> QuerySet[Entry]:
@@ -83,11 +84,28 @@ def beyond_sight(actor: Actor, rows: Iterable[Entry]) -> set[Change]:
     return set(hidden.order_by().values_list("request_id", "actor", "token").distinct())
 
 
-def authors_since(at: datetime | None, kinds: Iterable[str], deeds: Iterable[str]) -> str:
-    """Who changed objects of these kinds after `at`, or of them all; `deeds` are actions that change nothing."""
-    rows = Entry.objects.filter(object_kind__in=kinds).exclude(action__in=deeds).order_by("-id")
-    if at is not None:
-        rows = rows.filter(at__gt=at)
+def read_so_far() -> dict[str, Any]:
+    """Which entries are there, as plain data: all up to the id `to`, but for those `open`, which may be written yet.
+
+    Ids are given before the commit. A transaction that writes while a thousand entries of others come is forgotten.
+    """
+    ids = list(Entry.objects.order_by("-id").values_list("id", flat=True)[:_IDS_COMPARED])
+    return {"to": ids[0], "open": sorted(set(range(ids[-1], ids[0])) - set(ids))} if ids else {"to": 0, "open": []}
+
+
+def not_read(before: Mapping[str, Any] | None) -> Q:
+    """The entries that were not there at a `read_so_far`, or all of them."""
+    return Q(id__gt=before["to"]) | Q(id__in=before["open"]) if before else Q()
+
+
+def since(at: datetime | None) -> Q:
+    """The entries after an instant, or all of them."""
+    return Q(at__gt=at) if at else Q()
+
+
+def authors(which: Q, kinds: Iterable[str], deeds: Iterable[str]) -> str:
+    """Who changed objects of these kinds in such entries; `deeds` are actions that change nothing."""
+    rows = Entry.objects.filter(which, object_kind__in=kinds).exclude(action__in=deeds).order_by("-id")
     names = list(dict.fromkeys(rows.values_list("actor", flat=True)[:_AUTHORS_READ]))
     more = f" and {len(names) - _AUTHORS} more" if len(names) > _AUTHORS else ""
     return (", ".join(names[:_AUTHORS]) + more) or "spillway"

@@ -56,6 +56,8 @@ class FleetSync(models.Model):
     `refreshed_generation` is the last one whose servers all nodes have while a change is in waves, `proven_generation`
     the last one that the nodes ran for their soak time without doing worse: fleets of later stages wait for it.
     `refused_digest` is what a node said no to; it is not tried again before something changes or a person says so.
+    `read_entries` are those of the audit log that are in what was sent out last (`audit.selectors.read_so_far`): who
+    wrote later ones is named by the next revision.
     `builds` are those of the nodes' HAProxy (`NodeBuild`) for which it was compiled last; None where any would do.
     `claimed_until` is a lease by database time, `attempt` its fence.
     """
@@ -67,6 +69,7 @@ class FleetSync(models.Model):
     compiled_digest = models.CharField(max_length=64, blank=True)
     left_out = models.JSONField(default=list)
     builds = models.JSONField(null=True)
+    read_entries = models.JSONField(null=True)
     wanted = models.ForeignKey(Revision, on_delete=models.SET_NULL, null=True, related_name="+")
     last_good = models.ForeignKey(Revision, on_delete=models.SET_NULL, null=True, related_name="+")
     fallback = models.ForeignKey(Revision, on_delete=models.SET_NULL, null=True, related_name="+")

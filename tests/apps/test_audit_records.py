@@ -10,7 +10,7 @@ from django.core.management import call_command
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import User
-from apps.audit import chain
+from apps.audit import chain, selectors
 from apps.audit.models import Entry
 from apps.definitions.services import delete_object, drain_region, save_object
 from apps.rollouts import services as rollouts
@@ -87,3 +87,21 @@ def test_an_operator_that_is_there_keeps_the_password_where_one_is_founded_once(
     assert Entry.objects.count() == 1
     found("another phrase of chance", once=False)
     assert User.objects.get().check_password("another phrase of chance")
+
+
+def test_who_commits_late_is_an_author_of_what_is_read_next_and_nobody_is_twice(acme: Actor) -> None:
+    def write(name: str, pk: int | None = None) -> int:
+        entry = Entry(
+            id=pk, actor=name, account=acme.account, action="update", object_kind="Pool", object_label="acme/a"
+        )
+        entry.save()
+        return entry.pk
+
+    first = write("ann")
+    assert selectors.authors(selectors.not_read(None), ("Pool",), ()) == "ann"
+    write("bob", first + 2)  # while the entry between them is written and not committed
+    before = selectors.read_so_far()
+    write("cyd", first + 1)
+    write("dan", first + 3)
+    assert selectors.authors(selectors.not_read(before), ("Pool",), ()) == "dan, cyd"
+    assert selectors.authors(selectors.not_read(selectors.read_so_far()), ("Pool",), ()) == "spillway"

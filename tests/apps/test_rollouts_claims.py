@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from apps.compiler.bundle import Bundle
+from apps.compiler.compile import Compilation
+from apps.compiler.model.fleet import Snapshot
 from apps.core.clock import database_now
+from apps.definitions.models import Route
 from apps.fleet.models import Fleet
 from apps.rollouts import services
 from apps.rollouts.models import FleetSync, Revision, Rollout
@@ -51,6 +56,24 @@ def test_what_a_dead_worker_left_is_finished_after_its_lease(env: Env) -> None:
     env.reconcile()
     assert Rollout.objects.get().state == "done"
     assert env.memory[0].digest == env.memory[1].digest == Revision.objects.get().digest
+
+
+def test_a_revision_names_who_made_what_is_in_it_and_who_came_too_late_is_named_by_the_next(
+    env: Env, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    env.reconcile()
+    compile_one, alice, bob = compiling._compile, replace(env.operator, name="alice"), replace(env.operator, name="bob")
+
+    def while_alice_writes(fleet_id: int, snapshot: Snapshot) -> Compilation[Bundle]:
+        if not Route.objects.filter(name="late").exists():
+            add_route(alice, "late", "/late")
+        return compile_one(fleet_id, snapshot)
+
+    monkeypatch.setattr(compiling, "_compile", while_alice_writes)
+    add_route(bob, "early", "/early")
+    env.reconcile()
+    made = Revision.objects.order_by("number").values_list("actor", "summary")
+    assert [(actor, "/late" in summary) for actor, summary in made[1:]] == [("bob", False), ("alice", True)]
 
 
 def test_a_worker_that_died_in_the_middle_of_a_push_is_resumed(env: Env) -> None:

@@ -6,12 +6,11 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from typing import Any
 
 from django.db import transaction
 
-from apps.audit.selectors import authors_since
+from apps.audit import selectors as audit
 from apps.compiler.bundle import Bundle
 from apps.compiler.checks.builds import depends_on_builds
 from apps.compiler.compile import Compilation, CompileError, compile_snapshot
@@ -81,7 +80,9 @@ def compile_fleet(claim: Claim) -> None:
     fleet = Fleet.objects.get(pk=claim.fleet_id)
     ended = last_ended(fleet)
     try:
-        snapshot, generation = freeze(claim.fleet_id)
+        with transaction.atomic():
+            snapshot, generation = freeze(claim.fleet_id)
+            authors, read = _authors(claim.fleet_id)
     except Unsealable as error:
         _note_error(claim, None, f"A certificate's key cannot be read: {error}")
         return
@@ -94,7 +95,17 @@ def compile_fleet(claim: Claim) -> None:
     with transaction.atomic():
         sync = lock(claim)
         if sync.held_at_id is None:
-            _decide(sync, _Compiled(snapshot, compilation, generation, withheld, ended))
+            _decide(sync, _Compiled(snapshot, compilation, generation, withheld, ended, authors, read))
+
+
+def _authors(fleet_id: int) -> tuple[str, dict[str, Any]]:
+    """Who wrote what was frozen since definitions were sent out last, and which entries that were.
+
+    The fleet's row is held since it was frozen: whoever changes it now commits later, and is named later. Revisions of
+    refreshed servers (waves/refreshing.py) name nobody.
+    """
+    before = FleetSync.objects.values_list("read_entries", flat=True).get(fleet=fleet_id)
+    return audit.authors(audit.not_read(before), DEFINED, HOLDS), audit.read_so_far()
 
 
 def _compile(fleet_id: int, snapshot: Snapshot) -> Compilation[Bundle]:
@@ -122,13 +133,18 @@ def _note_error(claim: Claim, generation: int | None, message: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Compiled:
-    """What came of the definitions of a generation, and whom is `withheld`; `ended` is of `proving.last_ended`."""
+    """What came of the definitions of a generation, and whom is `withheld`; `ended` is of `proving.last_ended`.
+
+    `authors` and `read` are of `_authors`.
+    """
 
     snapshot: Snapshot
     compilation: Compilation[Bundle]
     generation: int
     withheld: tuple[Finding, ...]
     ended: Mapping[int, int]
+    authors: str
+    read: Mapping[str, Any]
 
     @property
     def left_out(self) -> tuple[Finding, ...]:
@@ -149,7 +165,8 @@ def _decide(sync: FleetSync, made: _Compiled) -> None:
     unchanged = nothing or (wanted is not None and wanted.digest == digest)
     if not unchanged and digest != sync.refused_digest:
         _send_out(sync, made)
-    sync.save(update_fields=("compiled_generation", "compile_error", "compiled_digest", "left_out", "builds", "wanted"))
+    fields = ("compiled_generation", "compile_error", "compiled_digest", "left_out", "builds", "wanted", "read_entries")
+    sync.save(update_fields=fields)
     if unchanged and sync.wanted_id == sync.fallback_id:
         note_proven(sync)
     publish_after_commit("rollouts", fleet=sync.fleet_id)
@@ -159,6 +176,7 @@ def _send_out(sync: FleetSync, made: _Compiled) -> None:
     wanted = sync.wanted
     before = revision_store.snapshot_of(wanted.pk, wanted.digest) if wanted else None
     revision = _revision(sync, before, made)
+    sync.read_entries = made.read
     waves = _waves(sync, made)
     refusals = [
         *guards.violations(before, made.snapshot, made.bundle),
@@ -204,15 +222,9 @@ def _revision(sync: FleetSync, before: Snapshot | None, made: _Compiled) -> Revi
         snapshot=made.snapshot,
         bundle=made.bundle,
         summary=summarise(before, made.snapshot),
-        actor=authors_since(_read_last(sync), DEFINED, HOLDS),
+        actor=made.authors,
         quarantined=made.left_out,
     )
-
-
-def _read_last(sync: FleetSync) -> datetime | None:
-    """When definitions were last sent out. Revisions of refreshed servers (waves/refreshing.py) may be newer."""
-    rows = Rollout.objects.filter(fleet=sync.fleet_id, kind=Rollout.Kind.CHANGE).order_by("-pk")
-    return rows.values_list("created_at", flat=True).first()
 
 
 def summarise(before: Snapshot | None, after: Snapshot) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from apps.audit.selectors import authors_since
+from apps.audit.selectors import authors, since
 from apps.compiler.compile import Compilation, CompileError, compile_stack
 from apps.compiler.targets.terraform.document import StackDocument
 from apps.compiler.targets.terraform.pem import secrets_of
@@ -113,7 +113,7 @@ def _want(sync: StackSync, found: Compiled) -> None:
         secrets=found.secrets,
         labels=found.labels,
         summary=summarise(earlier, document, found.labels),
-        actor=authors_since(before.created_at if before else None, DEFINED, DEEDS),
+        actor=authors(since(before.created_at if before else None), DEFINED, DEEDS),
     )
     sync.wanted = revision
     under_way = lifecycle.open_run(sync.stack_id)
