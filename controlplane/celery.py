@@ -58,6 +58,14 @@ def wait_for_the_key(**_: object) -> None:
     keys.wait_until_it_fits(time.sleep)
 
 
+@worker_init.connect
+def leave_what_is_loaded(**_: object) -> None:
+    """The processes of a worker are forks of this one."""
+    from apps.system import garbage
+
+    garbage.leave_what_is_loaded()
+
+
 @worker_ready.connect
 def be_heard_of(sender: Any, **_: object) -> None:
     """From now on others know that this worker takes from its queues."""

@@ -6,21 +6,15 @@ listened first, they would wait for as long as the loading takes.
 
 from __future__ import annotations
 
-import gc
+from apps.system import garbage
 
 wsgi_app = "controlplane.wsgi:application"
 preload_app = True
 
 
 def when_ready(_: object) -> None:
-    """What is loaded stays: looking through it for garbage took a tenth of a second of a page, again and again.
-
-    The rest is looked through often and a little at a time. Over all pages with 1 000 pools and accounts that takes
-    13 ms of a page at most; with thresholds of 50 000 and 20, 132 ms at most and nearly twice as much in all.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(10_000, 5, 200)
+    """What is loaded is not looked through for garbage with pages."""
+    garbage.leave_what_is_loaded()
 
 
 def post_worker_init(_: object) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from apps.observe.collect.collector import Collector
-from apps.system import heartbeat
+from apps.system import garbage, heartbeat
 
 
 class Command(BaseCommand):
@@ -21,6 +21,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
         """Run until a signal."""
         heartbeat.begin("collector")
+        garbage.leave_what_is_loaded()
         asyncio.run(_collect())
 
 
