@@ -201,6 +201,9 @@ bench-collecting: .venv/.stamp-tests ## processor time of a collector by nodes, 
 bench-sample-lag: .venv/.stamp-tests ## how old what pages show of nodes is, with real collectors; ARGS="--nodes 1000 --collectors 4"
 	$(PY) -m tests.bench.sample_lag $(ARGS)
 
+bench-open-tabs: .venv/.stamp-tests frontend/static/vendor/.stamp ## how soon 200 open tabs show a sample at 1 000 nodes and 100 000 routes; ARGS="--tabs 50 200"
+	$(PY) -m tests.bench.open_tabs $(ARGS)
+
 bench-reading-routes: .venv/.stamp-tests ## what the counters of many routes on one node cost agent and collector; ARGS="--routes 1000000"
 	$(PY) -m tests.bench.reading_routes $(ARGS)
 
@@ -234,4 +237,4 @@ fmt: .venv/.stamp-tests ## put the code in order
 clean: down ## remove what was made: the demo's data, caches, fetched assets; the venv stays
 	rm -rf var frontend/static/vendor frontend/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
-.PHONY: help terraform-provider terraform-provider-release other-python image packages-debian ways-in dev docs lock openapi bench-logs bench-policies bench-stack-kills bench-synthesis bench-schedules bench-calendars bench-pages bench-reading bench-collecting bench-sample-lag bench-reading-routes bench-route-growth bench-found-servers bench-import-hosts bench-api-fuzz check frontend packages up down traffic kill seed quick test test-all test-haproxy attacks mutants bench fmt clean agent
+.PHONY: help terraform-provider terraform-provider-release other-python image packages-debian ways-in dev docs lock openapi bench-logs bench-policies bench-stack-kills bench-synthesis bench-schedules bench-calendars bench-pages bench-reading bench-collecting bench-sample-lag bench-open-tabs bench-reading-routes bench-route-growth bench-found-servers bench-import-hosts bench-api-fuzz check frontend packages up down traffic kill seed quick test test-all test-haproxy attacks mutants bench fmt clean agent

@@ -72,7 +72,7 @@ def define(nodes: int) -> list[Node]:
     operator, _ = Account.objects.get_or_create(name="operator", defaults={"kind": Account.Kind.OPERATOR})
     for number in range(Node.objects.count(), nodes):
         if number % FLEET == 0:
-            customer = Account.objects.create(name=f"customer-{number}")
+            customer = Account.objects.create(name=f"owner-{number}")
             region = Region.objects.create(account=operator, name=f"r-{number}", title=f"R {number}")
             fleet = Fleet.objects.create(account=operator, region=region, name=f"f-{number}")
             pools = Pool.objects.bulk_create(

@@ -9,10 +9,12 @@ Goals: list p95 below 100 ms and write p95 below 150 ms at one request per secon
 from __future__ import annotations
 
 import argparse
+import contextlib
 import http.client
 import json
 import os
 import re
+import socket
 import statistics
 import subprocess
 import sys
@@ -24,6 +26,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from tests import waiting
 from tests.bench.tables import facts, table
 from tests.ports import spare_port
 from tests.servers import postgresql, redis
@@ -105,21 +108,24 @@ def console(port: int) -> Iterator[None]:
     command = [sys.executable, "-m", "gunicorn", "--config", "python:controlplane.web_server"]
     command += ["--bind", f"127.0.0.1:{port}"]
     unit = (DEPLOY / "systemd" / "spillway-web.service").read_text()
-    size = " ".join(re.findall(r"--(?:workers|threads) \d+", unit)).split()
-    command += [*size, "--log-level", "error", "--keep-alive", "60"]
-    server = subprocess.Popen(command)
+    threads = re.findall(r"SPILLWAY_WEB_THREADS=(\d+)", unit)[0]
+    command += [*re.findall(r"--workers \d+", unit)[0].split(), "--threads", threads]
+    command += ["--log-level", "error", "--keep-alive", "60"]
+    server = subprocess.Popen(command, env=os.environ | {"SPILLWAY_WEB_THREADS": threads})
     try:
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline:
-            try:
-                http.client.HTTPConnection("127.0.0.1", port, timeout=1).connect()
-                break
-            except OSError:
-                time.sleep(0.1)
+        waiting.until(lambda: listens(port))
         yield
     finally:
         server.terminate()
         server.wait(20)
+
+
+def listens(port: int) -> bool:
+    """Whether a process takes connections there."""
+    with contextlib.suppress(OSError):
+        socket.create_connection(("127.0.0.1", port), 1).close()
+        return True
+    return False
 
 
 def load(port: int, tokens: dict[str, str], *, rate: float, seconds: float) -> dict[str, dict[str, float]]:

@@ -29,7 +29,7 @@ from apps.overflow.flows import FULL, Flow, Lane, RegionUse, WhatIf
 from apps.overflow.reasons import misfits, overloads
 from apps.web.capacity.measured import BackendKey, Measured, measured
 from apps.web.kit.figures import AT_LEAST, rate
-from apps.web.kit.pages import PageRequest, operators_only, page, show
+from apps.web.kit.pages import PageRequest, operators_only, page, shared_parts, show
 from apps.web.kit.saving import telling
 from apps.web.kit.undoing import say_done, url_with
 from apps.web.kit.worst_first import by_word, counted
@@ -64,6 +64,7 @@ class LaneWords:
 
 
 @page
+@shared_parts("samples", "definitions")
 def index(request: PageRequest) -> HttpResponse:
     """Every region beside its limits, worst first, what leaves it and what comes."""
     operators_only(request.actor, "regions")
@@ -76,6 +77,7 @@ def index(request: PageRequest) -> HttpResponse:
 
 
 @page
+@shared_parts("samples", "nodes", "definitions")
 def detail(request: PageRequest, name: str) -> HttpResponse:
     """One region: numbers, lanes, the order in which its overflow looks for room, nodes, limits of its pools."""
     operators_only(request.actor, "region")

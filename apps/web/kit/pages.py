@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Concatenate, ParamSpec
 from urllib.parse import urlsplit
@@ -34,9 +34,12 @@ from apps.members import impersonation
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponse]
+PageView = Callable[Concatenate["PageRequest", P], HttpResponse]
 METHODS = ("GET", "HEAD", "POST")  # what links and forms send
 # Not everything on a page tells that it moved, and a collector may be away: no shared part is older.
 PART_LASTS_S = 2
+# What Django notes of a request for which it made the token of a form.
+HAS_A_FORM = "CSRF_COOKIE_NEEDS_UPDATE"
 # A form that has a field for it says so beside the field; what psycopg says where nobody did.
 NUL = "A field of the form holds a character (NUL) that is no text; remove it."
 NUL_REFUSED = "cannot contain NUL"
@@ -49,9 +52,7 @@ class PageRequest(HttpRequest):
     memberships: list[Membership]
 
 
-def page(
-    view: Callable[Concatenate[PageRequest, P], HttpResponse],
-) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
+def page(view: PageView[P]) -> View[P]:
     """Let only signed-in members in, and answer what may not be seen like what does not exist."""
 
     @require_http_methods(METHODS)
@@ -81,9 +82,7 @@ def _reading(request: HttpRequest) -> AbstractContextManager[None]:
     return answers_kept() if request.method in ("GET", "HEAD") else nullcontext()
 
 
-def post_page(
-    view: Callable[Concatenate[PageRequest, P], HttpResponse],
-) -> Callable[Concatenate[HttpRequest, P], HttpResponse]:
+def post_page(view: PageView[P]) -> View[P]:
     """A page that only changes something: forms post to it."""
 
     @functools.wraps(view)
@@ -176,22 +175,51 @@ def show(request: PageRequest, template: str, context: dict[str, Any], status: i
     return response
 
 
-def show_shared(
-    request: PageRequest, template: str, topics: Sequence[events.Topic], context: Callable[[], dict[str, Any]]
-) -> HttpResponse:
-    """As `show`; a part is made once after each event of these topics for all tabs of the same account and role.
+class _OfOneTab(Exception):
+    """The view answered otherwise than with a part that others may have."""
 
-    So nothing in it may depend on the person, or on anything of the request but its path and query.
+    def __init__(self, answer: HttpResponse) -> None:
+        super().__init__()
+        self.answer = answer
+
+
+def shared_parts(*topics: events.Topic, but: str = "") -> Callable[[PageView[P]], PageView[P]]:
+    """Below `@page`: make a part (`?partial=`) once after each event of these topics, `but` this one.
+
+    So nothing in it may depend on the person, or on anything of the request but its path and query. A part with a form
+    has a token of one person.
     """
-    turns = events.turns(topics) if request.GET.get("partial") and request.method == "GET" else None
-    if turns is None:
-        return show(request, template, context())
+
+    def decorated(view: PageView[P]) -> PageView[P]:
+        @functools.wraps(view)
+        def shared(request: PageRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+            wanted = request.method == "GET" and request.GET.get("partial", "") not in ("", but)
+            turns = events.turns(topics) if wanted else None
+            if turns is None:
+                return view(request, *args, **kwargs)
+
+            def make() -> bytes:
+                answer = view(request, *args, **kwargs)
+                if answer.status_code != 200 or "HX-Replace-Url" in answer or HAS_A_FORM in request.META:
+                    raise _OfOneTab(answer)
+                return answer.content
+
+            try:
+                response = HttpResponse(made_once(_key(request, turns), make, PART_LASTS_S))
+            except _OfOneTab as own:
+                return own.answer
+            patch_vary_headers(response, ["HX-Request"])
+            return response
+
+        return shared
+
+    return decorated
+
+
+def _key(request: PageRequest, turns: str) -> str:
     actor = request.actor
-    words = (template, request.get_full_path(), actor.account.pk, actor.role, actor.impersonating, turns)
-    key = f"part:{hashlib.sha256(repr(words).encode()).hexdigest()}"
-    response = HttpResponse(made_once(key, lambda: show(request, template, context()).content, PART_LASTS_S))
-    patch_vary_headers(response, ["HX-Request"])
-    return response
+    words = (request.get_full_path(), actor.account.pk, actor.role, actor.impersonating, turns)
+    return f"part:{hashlib.sha256(repr(words).encode()).hexdigest()}"
 
 
 def onward(request: PageRequest, to: str, *args: object) -> HttpResponse:

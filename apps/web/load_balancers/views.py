@@ -21,7 +21,7 @@ from apps.rollouts.selectors import sync_statuses
 from apps.stacks.selectors import StackState, stack_states
 from apps.web.clouds.stacks import STACKS
 from apps.web.kit.figures import Figures, figures_of, spark
-from apps.web.kit.pages import PageRequest, page, show
+from apps.web.kit.pages import PageRequest, page, shared_parts, show
 from apps.web.kit.worst_first import by_word
 from apps.web.load_balancers.curl_examples import Endpoint, endpoints_of
 from apps.web.load_balancers.listener_settings import settings_of
@@ -46,6 +46,7 @@ class ListenerRow:
 
 
 @page
+@shared_parts("samples", "definitions", "rollouts")
 def index(request: PageRequest) -> HttpResponse:
     """All of them, worst first: there are few, and every account may name them in a route."""
     actor = request.actor

@@ -17,7 +17,7 @@ from apps.overflow import selectors
 from apps.overflow.flows import Flow, Point, WhatIf
 from apps.overflow.replay import replay
 from apps.web.kit.figures import amount
-from apps.web.kit.pages import PageRequest, page, show_shared
+from apps.web.kit.pages import PageRequest, page, shared_parts, show
 from apps.web.overflow.limit_charts import limit_charts, stack
 from apps.web.overflow.parts import TightPool, compare, shown, tight_pools
 from apps.web.overflow.what_if_form import WhatIfForm
@@ -51,14 +51,13 @@ class Window:
 
 
 @page
+@shared_parts("samples", "definitions")
 def index(request: PageRequest) -> HttpResponse:
     """The flow of all pools or of one, now or at `?at=` (Unix seconds), and the answer to a what-if."""
     pool = _pool(request)
     at = _instant(request.GET.get("at", ""))
     partial = request.GET.get("partial", "")
-    response = show_shared(
-        request, "pages/overflow/overflow.html", ("samples", "definitions"), lambda: _context_of(request, pool, at)
-    )
+    response = show(request, "pages/overflow/overflow.html", _context_of(request, pool, at))
     if partial in ("past", "seen"):
         # What a slider answers: the address bar says what is seen, so that it can be sent to somebody.
         response["HX-Replace-Url"] = f"{request.path}?{_clean(request.GET)}"

@@ -7,14 +7,13 @@ from typing import Any
 from django.http import HttpResponse
 
 from apps.accounts.actors import Actor
-from apps.core.events import Topic
 from apps.definitions import selectors as definitions
 from apps.overflow.flows import Flow
 from apps.rollouts import selectors as rollouts
 from apps.web.capacity.upcoming import tests_now
 from apps.web.changes.rows import latest_changes
 from apps.web.first_steps import example, operators
-from apps.web.kit.pages import PageRequest, page, show_shared
+from apps.web.kit.pages import PageRequest, page, shared_parts, show
 from apps.web.overview import home
 from apps.web.overview.incidents import standing_still
 from apps.web.overview.parts import attention, expiring_soon, pools_of_interest, sort_links
@@ -25,14 +24,11 @@ CHANGES_SHOWN = 5
 
 
 @page
+@shared_parts("samples", "nodes", "rollouts", "definitions")
 def overview(request: PageRequest) -> HttpResponse:
     """What an operator looks at first; customers have a first page of their own."""
-    actor, sort = request.actor, request.GET.get("sort", "")[:20]
-    if not actor.is_operator:
-        topics: tuple[Topic, ...] = ("samples", "definitions", "rollouts")
-        return show_shared(request, home.TEMPLATE, topics, lambda: _context_of(actor, sort))
-    topics = ("samples", "nodes", "rollouts", "definitions")
-    return show_shared(request, "pages/overview/overview.html", topics, lambda: _context_of(actor, sort))
+    template = "pages/overview/overview.html" if request.actor.is_operator else home.TEMPLATE
+    return show(request, template, _context_of(request.actor, request.GET.get("sort", "")[:20]))
 
 
 def _context_of(actor: Actor, sort: str) -> dict[str, Any]:

@@ -7,10 +7,9 @@ from typing import Any
 from django.http import HttpResponse
 
 from apps.accounts.actors import Actor
-from apps.core.events import Topic
 from apps.rollouts import selectors as rollouts
 from apps.web.changes.rows import latest_changes
-from apps.web.kit.pages import PageRequest, page, show_shared
+from apps.web.kit.pages import PageRequest, page, shared_parts, show
 from apps.web.overview import home
 from apps.web.overview.incidents import standing_still
 from apps.web.overview.screen import now_of, trend_of
@@ -20,11 +19,10 @@ MARKED = 4
 
 
 @page
+@shared_parts("samples", "definitions", "rollouts")
 def wall(request: PageRequest) -> HttpResponse:
-    """Its part is asked for with each sample, and made once for all screens of an account."""
-    actor = request.actor
-    topics: tuple[Topic, ...] = ("samples", "definitions", "rollouts")
-    return show_shared(request, "pages/overview/wall.html", topics, lambda: _context_of(actor))
+    """Its part is asked for with each sample."""
+    return show(request, "pages/overview/wall.html", _context_of(request.actor))
 
 
 def _context_of(actor: Actor) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from apps.stacks.cloud import health
 from apps.web.capacity.measured import measured
 from apps.web.finding.sorting import Sorting, chips, sorted_page
 from apps.web.kit.object_forms import copied
-from apps.web.kit.pages import PageRequest, back_to, onward, page, post_page, show
+from apps.web.kit.pages import PageRequest, back_to, onward, page, post_page, shared_parts, show
 from apps.web.kit.saving import Typed, deleted_by_name, save, tell, telling, two_edits, version_sent
 from apps.web.kit.undoing import say_done
 from apps.web.kit.worst_first import keyset_page, severity
@@ -45,6 +45,7 @@ ACTIONS = {"ready": "ready", "drain": "draining", "maintenance": "in maintenance
 
 
 @page
+@shared_parts("samples", "definitions")
 def index(request: PageRequest) -> HttpResponse:
     """Pools a keyset page at a time, the sick ones first, then by account and name, or as `?sort=` says.
 
@@ -80,6 +81,7 @@ def index(request: PageRequest) -> HttpResponse:
 
 
 @page
+@shared_parts("samples", "definitions", "stacks", but="overflow")
 def detail(request: PageRequest, pk: int) -> HttpResponse:
     """One pool: its verdict, its servers by region as every node sees them, its series, who uses it."""
     pool = selectors.only(selectors.pools(request.actor), pk)

@@ -25,7 +25,7 @@ from apps.observe.selectors import sick_pools
 from apps.rollouts.selectors import conditions_of
 from apps.web.finding.sorting import Sorting, chips, sorted_page
 from apps.web.fleets.deployment_status import deployment_status
-from apps.web.kit.pages import PageRequest, page, post_page, show
+from apps.web.kit.pages import PageRequest, page, post_page, shared_parts, show
 from apps.web.kit.undoing import say_done
 from apps.web.load_balancers.curl_examples import ways_to_try
 from apps.web.objectives.shown import objective_of
@@ -50,6 +50,7 @@ ACTIONS = (("pools", "Pools"), ("redirect", "Redirect"), ("fixed_response", "Fix
 
 
 @page
+@shared_parts("samples", "definitions", "rollouts")
 def index(request: PageRequest) -> HttpResponse:
     """Routes of sick pools, then all others by hostname and path, or as `?sort=` says; narrowed as in the API."""
     actor, chosen = request.actor, request.GET
@@ -111,6 +112,7 @@ def _choices(request: PageRequest) -> dict[str, Any]:
 
 
 @page
+@shared_parts("samples", "rollouts", "nodes", "definitions")
 def detail(request: PageRequest, pk: int) -> HttpResponse:
     """One route: what it matches, what happens, how it goes, where it is live, and how to try it."""
     actor = request.actor

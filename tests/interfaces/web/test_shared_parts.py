@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
+import html
+import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from django.core.cache import cache
-from django.test import Client
+from django.http import HttpRequest, HttpResponse
+from django.middleware.csrf import get_token
+from django.test import Client, RequestFactory
 from pytest_django.fixtures import Settings
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Membership, User
 from apps.core import caching, events
 from apps.core.caching import made_once
+from apps.definitions.models import Pool, Route
+from apps.fleet.models import Region
 from apps.observe.collect import lease
 from apps.overflow import selectors
+from apps.web.fleets import regions
 from apps.web.kit import pages
+from apps.web.load_balancers import views as load_balancers
+from apps.web.overflow import views as overflow
+from apps.web.overview import views as overview
+from apps.web.overview import wall
+from apps.web.pools import views as pools
+from apps.web.routes import views as routes
 from tests.apps.observe_env import Env
 from tests.apps.overflow_env import make_spilling
 from tests.interfaces.people import client_of
 
 PART = "/?partial=now"
+# It has forms, and each form a token of one person.
+OF_A_PERSON = re.compile(r"/pools/\d+\?partial=overflow")
 FORGIVING = {"BACKEND": "apps.core.caching.ForgivingRedisCache", "OPTIONS": {"socket_connect_timeout": 0.5}}
 
 
@@ -75,6 +91,62 @@ def test_control_without_turns_of_events_each_tab_computes(
     for _ in range(3):
         assert person.get(PART).status_code == 200
     assert len(made) == (1 if shared else 3)
+
+
+def live_parts(person: Client, page: str) -> list[str]:
+    """The addresses of what the page asks for after events."""
+    text = person.get(page).content.decode()
+    found = re.findall(r'data-live[^>]* hx-get="([^"]+)"', text)
+    return [html.unescape(f"{page}{each}" if each.startswith("?") else each) for each in found]
+
+
+LIVE_PAGES = (
+    "/", "/wall", "/overflow", "/pools", "/pools/{pool}", "/routes", "/routes/{route}", "/regions", "/regions/{region}",
+    "/load-balancers",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("page", LIVE_PAGES)
+def test_a_part_is_made_once_for_everybody_of_an_account_and_is_the_same_without_sharing(
+    env: Env, page: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    region, pool, route = Region.objects.earliest("pk"), Pool.objects.earliest("pk"), Route.objects.earliest("pk")
+    page = page.format(region=region.name, pool=pool.pk, route=route.pk)
+    first, second = client_of(env.operator), colleague_of(env.operator)
+    made: list[str] = []
+    render = pages.show
+
+    def noted(request: HttpRequest, template: str, *words: object) -> HttpResponse:
+        made.append(request.get_full_path())
+        return render(request, template, *words)  # type: ignore[arg-type]
+
+    for module in (overview, wall, overflow, pools, routes, regions, load_balancers):
+        monkeypatch.setattr(module, "show", noted)
+    parts = [part for part in live_parts(first, page) if not OF_A_PERSON.match(part)]
+    assert parts
+    made.clear()
+    shared = {part: (first.get(part).content, second.get(part).content) for part in parts}
+    assert sorted(made) == sorted(parts)
+    monkeypatch.setattr(events, "turns", lambda _: None)
+    assert shared == {part: (first.get(part).content, second.get(part).content) for part in parts}
+
+
+def test_what_is_refused_and_what_names_an_address_is_answered_to_each_tab_by_itself(env: Env) -> None:
+    person, path = client_of(env.operator), "/routes?partial=rows&action=nothing"
+    assert [person.get(path).status_code for _ in range(2)] == [422, 422]
+    seen = [person.get("/overflow?partial=seen") for _ in range(2)]
+    assert all(each["HX-Replace-Url"].startswith("/overflow") for each in seen)
+
+
+def test_a_token_of_a_form_is_nobody_elses(env: Env, rf: RequestFactory) -> None:
+    view = pages.shared_parts("samples")(lambda request: HttpResponse(get_token(request)))
+
+    def asked() -> HttpResponse:
+        request: Any = rf.get("/?partial=form")
+        request.actor = env.operator
+        return view(request)
+
+    assert asked().content != asked().content
 
 
 def test_each_account_sees_its_own(env: Env) -> None:
