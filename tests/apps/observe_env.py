@@ -22,7 +22,7 @@ def row(kind: str, object_id: str, requests: int = 0, **values: object) -> Count
         status_4xx=0, status_5xx=0, connections=requests, connections_now=0, queue_now=0, bytes_in=0,
         bytes_out=100 * requests, errors=0, latency_ms=0, status="UP" if kind == "server" else "OPEN",
     )  # fmt: skip
-    return replace(zero, **values)  # type: ignore[arg-type]  # field names are the caller's
+    return zero._replace(**values)  # type: ignore[arg-type]  # field names are the caller's
 
 
 def state(generation: int = 3, **values: object) -> NodeState:

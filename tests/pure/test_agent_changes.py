@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -25,7 +25,7 @@ def samples(
     epoch: str, at: float, counts: dict[str, int], latency: dict[str, dict[str, int]] | None = None
 ) -> dict[str, Any]:
     """What an agent reads of its HAProxy: pools by their requests."""
-    rows = [asdict(row("backend", name, count)) for name, count in counts.items()]
+    rows = [row("backend", name, count)._asdict() for name, count in counts.items()]
     return {"epoch": epoch, "read_at": at, "rows": rows, "latency_buckets": latency or {}}
 
 
@@ -186,7 +186,7 @@ def test_how_long_a_check_took_is_told_when_it_moved_much_or_after_a_minute(
     told = Changes()
 
     def ask(since: str, text: str) -> dict[str, Any]:
-        server = asdict(row("server", "srv-1", check=text))
+        server = row("server", "srv-1", check=text)._asdict()
         return told.tell(since, STATE, {"epoch": "1", "read_at": 1.0, "rows": [server], "latency_buckets": {}})
 
     token = ask("", "L7OK/200 in 3 ms")["token"]

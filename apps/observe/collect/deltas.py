@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import attrgetter, sub
 
 from apps.drivers.proxy.contract import CounterReading, CounterRow
@@ -166,7 +166,7 @@ def _without_wavering(old: CounterRow, row: CounterRow) -> CounterRow:
     if not any(0 < fall <= WAVERS for fall in falls):
         return row
     highest = {name: getattr(old, name) for name, fall in zip(COUNTERS, falls, strict=True) if 0 < fall <= WAVERS}
-    return replace(row, **highest)
+    return row._replace(**highest)
 
 
 def _note_waiting(memory: Memory, key: Key, row: CounterRow) -> None:
