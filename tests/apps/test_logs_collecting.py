@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django import db
 from django.core.management import CommandError, call_command
 from pytest_django.fixtures import Settings
 
-from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.capacity.models import Run
 from apps.capacity.run import bypass_tokens
@@ -29,8 +26,6 @@ from apps.drivers.logs.contract import Query, Record, Unavailable
 from apps.drivers.logs.memory import MemoryStore
 from apps.drivers.logs.queues import Queues
 from apps.drivers.logs.registry import open_queues
-from apps.drivers.proxy.agent import AgentDriver
-from apps.drivers.proxy.contract import NodeTarget, Unreachable
 from apps.fleet.models import Node, Region
 from apps.logs import services
 from apps.logs.collect import leases
@@ -442,40 +437,6 @@ def test_without_the_database_a_node_is_ours_until_it_may_be_anothers(
     assert not collector._is_ours(n1())
 
 
-def test_an_account_whose_lines_cannot_be_deleted_keeps_no_other_waiting(operator: Actor) -> None:
-    class Stuck(MemoryStore):
-        def delete(self, account: int, before: datetime | None = None) -> int:
-            if account == 1_000_000:
-                raise Unavailable("The disk is gone.")
-            return super().delete(account, before)
-
-    def line(account: int) -> Record:
-        return Record(time=NOW, id="1", node="", fleet="", account=account, load_balancer="", listener="")
-
-    store = Stuck()
-    store.store("a", [line(1_000_000), line(1_000_001)])
-    with pytest.raises(Unavailable):
-        services.sweep(store, NOW)
-    assert store.accounts() == (1_000_000,)
-
-
-def test_lines_of_an_account_that_is_made_during_a_look_stay(operator: Actor) -> None:
-    class Looked(MemoryStore):
-        """Between two looks somebody makes an account, and its first lines come."""
-
-        def accounts(self) -> tuple[int, ...]:
-            found = super().accounts()
-            if not Account.objects.filter(name="newcomer").exists():
-                made = Account.objects.create(name="newcomer", title="Newcomer", kind="customer")
-                line = Record(NOW, "1", node="", fleet="", account=made.pk, load_balancer="", listener="")
-                self.store("first", [line])
-            return found
-
-    store = Looked()
-    services.sweep(store, NOW)
-    assert store.usage(Account.objects.get(name="newcomer").pk).lines == 1
-
-
 def test_lines_go_when_they_are_old_when_there_are_too_many_and_with_their_account(pushed: Env) -> None:
     def lines(account: int, days: int) -> Record:
         at = NOW - timedelta(days=days, hours=2)
@@ -513,32 +474,3 @@ def test_open_pages_are_told_once_of_what_was_stored_in_a_moment(
         collector.stop()
         thread.join()
     assert told == ["lines"]
-
-
-@pytest.mark.parametrize(
-    "said",
-    [
-        {"dropped": float("inf"), "oldest": 0},
-        {"dropped": 10**30, "oldest": 0},
-        {"dropped": -1, "oldest": 0},
-        {"dropped": 0, "oldest": float("nan")},
-        {"dropped": 0, "oldest": [[]]},
-        [1],
-    ],
-)
-def test_numbers_that_no_node_can_have_are_an_answer_that_cannot_be_read(
-    monkeypatch: pytest.MonkeyPatch, said: Any
-) -> None:
-    answer = {"segments": [], **said} if isinstance(said, dict) else said
-    monkeypatch.setattr(AgentDriver, "_ask", lambda *_: (200, json.dumps(answer).encode()))
-    with pytest.raises(Unreachable):
-        AgentDriver(NodeTarget("n1", "unix:///nowhere")).log_segments()
-
-
-def test_lines_that_wait_for_as_long_as_a_clock_that_was_wrong_says_are_collected(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    answer = json.dumps({"segments": [], "dropped": 0, "oldest": float("inf")}).encode()
-    monkeypatch.setattr(AgentDriver, "_ask", lambda *_: (200, answer))
-    waiting = AgentDriver(NodeTarget("n1", "unix:///nowhere")).log_segments()
-    assert now() - timedelta(seconds=waiting.oldest_s) < now()
