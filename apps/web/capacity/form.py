@@ -187,7 +187,7 @@ def texts_of(spec: Mapping[str, Any]) -> dict[str, Any]:
             if isinstance(value, bool | str):
                 found[name] = value
             elif name in SHARES:
-                found[name] = f"{100 * value:g}"
+                found[name] = f"{100 * value:.12g}"
             else:
                 found[name] = f"{value:.15g}" if value or field == "headroom" else ""
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -119,19 +120,19 @@ def typed(field: forms.Field, text: Any) -> Any:
     if field.type in LISTS:
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         if field.has_numbers:
-            return [_number(line) for line in lines] or None
+            return [as_number(line) for line in lines] or None
         return (pairs(lines) if field.type == "object" else lines) or None
     text = text.strip().replace("\r\n", "\n")
     if field.type == "boolean":
         return {"true": True, "false": False}.get(text)
-    return _number(text) if field.type in ("integer", "number") and text else text or None
+    return as_number(text) if field.type in ("integer", "number") and text else text or None
 
 
-def _number(text: str) -> float | str:
+def as_number(text: str) -> float | str:
     """The number where one was typed, whole or with a decimal point, else the text, for the document to refuse."""
-    if re.fullmatch(r"[0-9]{1,12}", text):
+    if re.fullmatch(r"-?[0-9]{1,12}", text):
         return int(text)
-    return float(text) if re.fullmatch(r"[0-9]{1,12}\.[0-9]{1,9}", text) else text
+    return float(text) if re.fullmatch(r"-?[0-9]{1,12}\.[0-9]{1,30}", text) else text
 
 
 def pairs(entries: list[str]) -> dict[str, str] | list[str]:
@@ -149,5 +150,6 @@ def written(value: object) -> str:
     if isinstance(value, list | tuple):
         return "\n".join(map(str, value))
     if isinstance(value, float):
-        return f"{value:g}"
+        # All of its digits and no exponent: it is stored as it is read here, whatever else is changed.
+        return f"{Decimal(repr(value)):f}".removesuffix(".0")
     return "" if value is None else str(value)

@@ -20,7 +20,7 @@ from apps.definitions.shapes.traffic.pool import BackendSpec, LimitSpec, Overflo
 from apps.fleet.models import Region
 from apps.web.capabilities.notes import LEADS, SPARE, Note, note_fields, path_of
 from apps.web.kit.edit_conflicts import remember
-from apps.web.kit.shape_fields import Text, ask_for_owner, form_field, pairs, plain_fields, typed, written
+from apps.web.kit.shape_fields import Text, as_number, ask_for_owner, form_field, pairs, plain_fields, typed, written
 from apps.web.kit.shape_forms import Group
 from apps.web.pools.servers import (
     CHECK,
@@ -144,11 +144,13 @@ class PoolForm(forms.Form):
         limit = {name: self._value(f"{pointer}/limit/{name}") for name in ("kind", "value", "scope")}
         if limit["kind"] == "none":
             limit = {"kind": "none"}
-        scaler: Any = self.text(f"{pointer}/capacity_scaler")
-        if re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,6})?", scaler):
-            scaler = float(scaler)
-        source = self.text(f"{pointer}/servers_from")
-        return {"region": region.name, "limit": limit, "capacity_scaler": scaler or None, "servers_from": source}
+        scaler = self.text(f"{pointer}/capacity_scaler")
+        return {
+            "region": region.name,
+            "limit": limit,
+            "capacity_scaler": as_number(scaler) if scaler else None,
+            "servers_from": self.text(f"{pointer}/servers_from"),
+        }
 
     def _servers(self, pointer: str, numbers: list[str], backend: int) -> Iterator[dict[str, Any]]:
         position = 0

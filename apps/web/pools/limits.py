@@ -18,6 +18,7 @@ from apps.definitions.shapes.traffic.pool import LIMITS, SCOPES
 from apps.overflow.preview import overloads
 from apps.web.kit.pages import PageRequest, post_page
 from apps.web.kit.saving import telling, version_sent
+from apps.web.kit.shape_fields import as_number, written
 from apps.web.kit.undoing import say_done
 
 
@@ -54,7 +55,7 @@ def limit_choices(backend: Backend, typed: str = "") -> dict[str, Any]:
         "kinds": [(word, text, word == backend.limit_kind) for word, text in LIMITS.items()],
         "scopes": [(word, text, word == backend.limit_scope) for word, text in SCOPES.items()],
         "value": typed or backend.limit_value or "",
-        "scaler": f"{backend.capacity_scaler:g}",
+        "scaler": written(backend.capacity_scaler),
     }
 
 
@@ -102,7 +103,7 @@ def _typed(post: QueryDict) -> dict[str, Any]:
     kind, value = post.get("kind", ""), post.get("value", "").strip()
     found: dict[str, Any] = {"kind": kind, "scope": post.get("scope") or None}
     if kind != "none":
-        found["value"] = int(value) if re.fullmatch(r"[0-9]{1,12}", value) else value
+        found["value"] = as_number(value)
     if scaler := post.get("capacity_scaler", "").strip():
-        found["capacity_scaler"] = float(scaler) if re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,6})?", scaler) else scaler
+        found["capacity_scaler"] = as_number(scaler)
     return found

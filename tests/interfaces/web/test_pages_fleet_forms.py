@@ -250,3 +250,13 @@ def test_a_region_is_made_changed_and_deleted_by_page_and_keeps_what_the_form_do
     assert Region.objects.filter(name="asia-east1").exists()
     client.post(f"/regions/{region.pk}/delete", {"confirm": "asia-east1"})
     assert not Region.objects.filter(name="asia-east1").exists()
+
+
+def test_a_region_west_of_greenwich_is_saved_and_stays_where_it_is(tutorial_env: Actor) -> None:
+    at = {"spec__latitude": "-33.448900", "spec__longitude": "-70.669265"}
+    assert send(tutorial_env, "region-new", name="santiago", spec__title="Santiago", **at).status_code == 302
+    region = Region.objects.get(name="santiago")
+    assert (region.latitude, region.longitude) == (-33.4489, -70.669265)
+    assert send(tutorial_env, "region-edit", region.pk, spec__title="Santiago de Chile").status_code == 302
+    region.refresh_from_db()
+    assert (region.title, region.latitude, region.longitude) == ("Santiago de Chile", -33.4489, -70.669265)

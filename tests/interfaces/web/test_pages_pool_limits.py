@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.urls import reverse
 
@@ -58,6 +60,23 @@ def test_a_limit_that_cannot_be_is_refused_with_a_sentence(shop: Pool, acme: Act
         said = said_by(client.post(url, SENT | {name: value}))
         assert said.startswith(("Fill in", "Use ", "Write ")), (wrong, said)
     assert (backend(shop).limit_value, backend(shop).capacity_scaler) == (10, 1.0)
+
+
+@pytest.mark.parametrize("scaler", [0.1234567, 0.00001, 1 / 3, 0.0])
+def test_no_digit_of_a_capacity_scaler_is_lost_where_something_else_is_changed(
+    shop: Pool, acme: Actor, scaler: float
+) -> None:
+    Backend.objects.filter(pk=backend(shop).pk).update(capacity_scaler=scaler)
+    client, url = client_of(acme), reverse("web:pool-edit", args=[shop.pk])
+    answer = client.post(url, form_data(client, url) | {"/spec/queue_timeout_ms": "777"})
+    assert answer.status_code == 302, answer.context["form"].errors
+    assert backend(shop).capacity_scaler == scaler
+    page = client.get(reverse("web:pool", args=[shop.pk])).content.decode()
+    shown = re.findall(r'name="capacity_scaler"[^>]* value="([^"]*)"', page)
+    shop.refresh_from_db()
+    changed = {"capacity_scaler": next(each for each in shown if each != "1"), "version": str(shop.version)}
+    client.post(reverse("web:pool-limit", args=[shop.pk]), SENT | changed)
+    assert (backend(shop).limit_value, backend(shop).capacity_scaler) == (25, scaler)
 
 
 def test_the_limit_is_taken_away(shop: Pool, acme: Actor) -> None:
