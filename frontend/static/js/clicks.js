@@ -1,6 +1,7 @@
 /* SHOW: what clicks on data attributes do, and toasts. */
 const byId = (id) => document.getElementById(id);
 function toast(text, kind = "") {
+  for (const said of byId("toasts").children) if (said.firstElementChild.textContent === text) said.remove();
   const box = byId("toast").content.firstElementChild.cloneNode(true);
   box.firstElementChild.textContent = text;
   box.className += ` ${kind}`;
@@ -44,9 +45,13 @@ const fade = (box) => setTimeout(() => (box.matches(":hover, :focus-within") ? f
 document.querySelectorAll(".toast:not(.bad)").forEach(fade);
 addEventListener("spillway:say", ({ detail }) => toast(detail));
 
-addEventListener("htmx:response:error", (event) => {
-  const { ctx } = event.detail;
-  if (ctx.sourceElement.closest("[data-live]")) return;
+// What the page asks by itself says in the top bar that it was not answered (live.js).
+const bySomebody = (ctx) => ctx?.sourceEvent?.isTrusted && !ctx.sourceElement.closest("[data-live]");
+addEventListener("htmx:response:error", ({ detail: { ctx } }) => {
+  if (!bySomebody(ctx)) return;
   const { status, headers } = ctx.response.raw;
   toast(`The server rejected this (${status}, request ${headers.get("X-Request-ID")}). Reload and try again.`, "bad");
+});
+addEventListener("htmx:error", ({ detail: { ctx } }) => {
+  if (bySomebody(ctx) && !ctx.response) toast("The console does not answer. Check the connection and try again.", "bad");
 });

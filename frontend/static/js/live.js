@@ -1,9 +1,20 @@
 /* SHOW: one event stream per visible tab; its events become `spillway:<topic>` on <body>. */
 const TOPICS = ["samples", "nodes", "rollouts", "runs", "stacks", "zones", "definitions", "lines"];
-const STATES = { live: ["good", "good", "Live"], waiting: ["idle", "unknown", "Connecting"], lost: ["warn", "warn", "Reconnecting…"] };
+// What a page shows that was just made may be over before its first stream stands.
+const SOON_OVER = ["rollouts", "runs", "stacks", "zones"];
+const STATES = {
+  live: ["good", "good", "Live"],
+  waiting: ["idle", "unknown", "Connecting"],
+  lost: ["warn", "warn", "Reconnecting…"],
+  behind: ["warn", "warn", "Not updated"],
+};
+// Samples come every two seconds. Where none do, a collector or Redis is away, or nobody may listen any more: then the
+// page asks by itself, and the server says how old its numbers are.
+const SILENCE = 10000;
 const url = document.body.dataset.events;
 const sign = document.getElementById("live");
-let stream, timer, again, failures = 0;
+let stream, stands, timer, silence, failures = 0;
+let again = document.hidden; // opened in the background, it is looked at later
 
 const fire = (topic, detail) => document.body.dispatchEvent(new CustomEvent(`spillway:${topic}`, { detail }));
 
@@ -18,15 +29,24 @@ function show(state) {
   document.body.classList.toggle("is-stale", state === "lost");
 }
 
+function wait() {
+  clearTimeout(silence);
+  silence = setTimeout(() => (TOPICS.forEach((topic) => fire(topic, {})), wait()), SILENCE);
+}
+
+// A part of the page that could not be read anew is as old as it is, however well the stream does.
+const showLive = () => show(document.querySelector("[data-live].is-stale") ? "behind" : "live");
+
 function open() {
   clearTimeout(timer);
   if (stream || document.hidden) return;
   show(failures ? "lost" : "waiting");
   stream = new EventSource(url);
   stream.onopen = () => {
-    show("live");
-    // What nobody heard: a rollout may end before the first stream stands.
-    for (const topic of again ? TOPICS : ["rollouts"]) fire(topic, {});
+    stands = true;
+    showLive();
+    // What nobody heard.
+    for (const topic of again ? TOPICS : SOON_OVER) fire(topic, {});
     failures = 0;
     again = true;
   };
@@ -39,20 +59,35 @@ function open() {
     timer = setTimeout(open, Math.min(30000, 500 * 2 ** failures) * (0.7 + 0.6 * Math.random()));
   };
   for (const topic of TOPICS) {
-    stream.addEventListener(topic, (event) => fire(topic, JSON.parse(event.data || "{}")));
+    stream.addEventListener(topic, (event) => {
+      if (topic === "samples") wait();
+      fire(topic, JSON.parse(event.data || "{}"));
+    });
   }
 }
 
 function close() {
   stream?.close();
-  stream = undefined;
+  stream = stands = undefined;
+}
+
+function sleep() {
+  clearTimeout(timer);
+  clearTimeout(silence);
+  close();
+}
+
+function wake() {
+  if (document.hidden) return;
+  wait();
+  open();
 }
 
 if (url && sign) {
-  addEventListener("visibilitychange", () => (document.hidden ? (clearTimeout(timer), close()) : open()));
-  addEventListener("pagehide", close);
-  addEventListener("pageshow", open);
-  open();
+  addEventListener("visibilitychange", () => (document.hidden ? sleep() : wake()));
+  addEventListener("pagehide", sleep);
+  addEventListener("pageshow", wake);
+  wake();
 }
 
 // A redirected fetch met another page (signed out, a form's result): go there, swap nothing.
@@ -63,7 +98,10 @@ addEventListener("htmx:before:swap", (event) => {
     location.assign(answer.url);
   }
 });
-const mark = (stale) => (event) => event.detail.ctx?.sourceElement?.closest("[data-live]")?.classList.toggle("is-stale", stale);
-addEventListener("htmx:response:error", mark(true));
-addEventListener("htmx:error", mark(true));
-addEventListener("htmx:after:swap", mark(false));
+function mark({ detail: { ctx } }, stale) {
+  ctx?.sourceElement?.closest("[data-live]")?.classList.toggle("is-stale", stale);
+  if (stands) showLive();
+}
+addEventListener("htmx:error", (event) => mark(event, true));
+// That is said of an error as well, of which nothing is swapped.
+addEventListener("htmx:after:swap", (event) => mark(event, event.detail.ctx?.response?.status >= 400));
