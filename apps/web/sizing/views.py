@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from django.http import HttpResponse, QueryDict
@@ -16,6 +17,7 @@ from apps.web.sizing.balance import who_works
 from apps.web.sizing.before_after import before_after
 
 POOLS_SHOWN = 300
+NUMBER = re.compile(r"([0-9]+|[0-9]{1,3}(,[0-9]{3})+)(\.[0-9]*)?")
 MOST = {"rate": 1e9, "margin": 90.0, "cost": 1e9}
 
 
@@ -79,11 +81,8 @@ def _answer(pool: Pool, query: QueryDict) -> dict[str, Any]:
 
 
 def _number(text: str) -> float | None:
-    try:
-        value = float(text.replace(",", ""))
-    except ValueError:
-        return None
-    return value if value == value else None  # noqa: PLR0124 # NaN is no number
+    """The number that was typed: a comma stands between thousands, so that "1,5" is none."""
+    return float(text.replace(",", "")) if NUMBER.fullmatch(text) else None
 
 
 def _error(name: str, text: str, value: float | None, most: float) -> str:

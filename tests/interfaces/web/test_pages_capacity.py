@@ -329,7 +329,9 @@ def test_sizing_says_how_many_servers_and_what_it_does_not_know(shop_test: Capac
     assert "40 requests/s if any one region fails need" in page
     assert "assumes the capacity per server of us-central1" in page
     assert "Load distribution" in page
-    assert "Enter a number" in text(client, f"/sizing?pool={pool}&rate=many")
+    for wrong in ("many", "1,5", "-1", "1e3", "1_0", "nan"):  # a comma stands between thousands
+        assert "Enter a number" in text(client, f"/sizing?pool={pool}&rate={wrong}"), wrong
+    assert text(client, f"/sizing?pool={pool}&rate=1,200").count("1,200 requests/s need") == 1
     assert "Choose a time in the last two days" in text(client, f"/sizing?pool={pool}&changed=2001-01-01T00:00")
     assert "Enter a time such as" in text(client, f"/sizing?pool={pool}&changed=yesterday")
     assert "Enter the time of the change" in text(client, f"/sizing?pool={pool}&then=2027-01-01T00:00")
