@@ -32,12 +32,12 @@ function paged(box) {
 
 const sortable = (box) => !paged(box) && !box.querySelector("tbody [colspan], tbody [rowspan], thead a");
 
-// Words, or a number where the column has numbers; null for what is not known.
+// Words, or a number where the column has numbers, also one that is only a bound; null for what is not known.
 function value(cell) {
   const words = cell ? text(cell) : "";
   if (NOTHING.test(words)) return null;
-  const number = cell.matches(".num") && /^-?[\d,]*\.?\d+/.exec(words);
-  return number ? Number(number[0].replaceAll(",", "")) : words;
+  const number = cell.matches(".num") && /^[≥<]? ?(-?[\d,]*\.?\d+)/.exec(words);
+  return number ? Number(number[1].replaceAll(",", "")) : words;
 }
 
 function compare(one, other, way) {
@@ -89,7 +89,8 @@ async function* cards(box) {
   for (let page = 0; next; page += 1) {
     if (page === MOST_PAGES) return say(`The file has the first ${MOST_PAGES} pages. Filter the list, or read all rows through the API.`);
     const answer = await fetch(next);
-    if (!answer.ok) throw new Error(answer.status);
+    // A session that ended leads to another page, which has no rows: the file would look complete.
+    if (!answer.ok || answer.redirected) throw new Error(answer.redirected ? "you are signed out" : answer.status);
     const found = new DOMParser().parseFromString(await answer.text(), "text/html");
     const card = all(".table-box", found).find((each) => each.ariaLabel === box.ariaLabel);
     if (card) yield card;
@@ -110,8 +111,8 @@ async function download(box) {
   } catch (error) {
     return say(`The rows could not be read (${error.message}). Try again.`);
   }
-  // A spreadsheet takes what begins like a formula for one.
-  const cell = (words) => `"${words.replace(/^[=+@\t]|^-(?!\d)/, "'$&").replaceAll('"', '""')}"`;
+  // A spreadsheet takes what begins like a formula for one; a number, perhaps with its unit, is none.
+  const cell = (words) => `"${words.replace(/^[=+@\t]|^-(?![\d.,]+( ?[\w%/]+)*$)/, "'$&").replaceAll('"', '""')}"`;
   const file = new Blob([lines.map((line) => line.map(cell).join(",")).join("\r\n")], { type: "text/csv" });
   const href = URL.createObjectURL(file);
   const name = box.ariaLabel.toLowerCase().replace(/\W+/g, "-");
