@@ -56,6 +56,17 @@ def test_templates_hold_no_attribute_whose_value_would_be_evaluated() -> None:
     assert offending(EVALUATES) == []
 
 
+def test_what_is_asked_while_somebody_types_takes_the_place_of_what_was_asked_before() -> None:
+    """Else an answer to what was typed a moment ago stands there last, since htmx asks once more and drops the rest."""
+    tags = [
+        (name(path), tag)
+        for path in TEMPLATES
+        for tag in re.findall(r"[^<]*hx-trigger=\"[^\"]*\b(?:input|change)\b[^<]*", path.read_text())
+    ]
+    assert [each for each in tags if 'hx-sync="this:replace"' not in each[1]] == []
+    assert tags
+
+
 def test_templates_hold_nothing_that_the_content_security_policy_refuses() -> None:
     assert offending(REFUSED_BY_CSP) + offending(INLINE_SCRIPT) == []
 

@@ -23,6 +23,7 @@ from tests.browser import lasting, listen, needs_browser, patient_context, wrong
 from tests.conftest import actor_of
 from tests.e2e.console_in_memory import first_id, put_env, put_request, put_request_and_alert, signed_in
 from tests.e2e.pages import ALIKE, PAGES, PARTS, paths
+from tests.interfaces.people import client_of
 
 pytestmark = [
     pytest.mark.long,
@@ -263,6 +264,21 @@ def test_what_was_typed_is_there_after_a_reload_and_errors_lead_to_their_fields(
     expect(page.locator("[aria-invalid=true]").first).to_be_focused()
     page.goto("/pools/new", wait_until="networkidle")
     expect(page.get_by_text("What you typed before is here again.")).to_have_count(0)
+
+
+def test_what_was_typed_is_there_for_nobody_else_and_in_no_other_account(
+    operator: Actor, chromium: Browser, live_server: LiveServer
+) -> None:
+    page = signed_in(chromium, live_server.url, operator).new_page()
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.goto("/pools/new", wait_until="networkidle")
+    name, before = page.locator("[name='/name']"), page.get_by_text("What you typed before is here again.")
+    name.fill("half-typed")
+    session = client_of(actor_of("globex", Account.Kind.CUSTOMER)).cookies["sessionid"].value
+    page.context.add_cookies([{"name": "sessionid", "value": session, "url": live_server.url}])
+    page.goto("/pools/new", wait_until="networkidle")
+    expect(name).to_have_value("")
+    expect(before).to_have_count(0)
 
 
 def test_a_drained_server_is_ready_again_by_the_button_of_the_message(

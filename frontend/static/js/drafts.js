@@ -56,7 +56,16 @@ function listErrors(refused) {
   refused.focus();
 }
 
+// A tab may be somebody else's by now, or act for another account.
+function forgetOthers() {
+  const whose = document.querySelector("#user-menu .who").textContent;
+  if (sessionStorage.getItem("drafts-of") === whose) return;
+  for (const name of Object.keys(sessionStorage)) if (name.startsWith("draft:")) sessionStorage.removeItem(name);
+  sessionStorage.setItem("drafts-of", whose);
+}
+
 if (form) {
+  forgetOthers();
   const refused = document.querySelector("main .banner.bad[role=alert]");
   const kept = JSON.parse(sessionStorage.getItem(place) ?? "null");
   const version = (pairs) => pairs.find(([name]) => name === "version")?.[1];
