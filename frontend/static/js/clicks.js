@@ -46,12 +46,8 @@ document.querySelectorAll(".toast:not(.bad)").forEach(fade);
 addEventListener("spillway:say", ({ detail }) => toast(detail));
 
 // What the page asks by itself says in the top bar that it was not answered (live.js).
-const bySomebody = (ctx) => ctx?.sourceEvent?.isTrusted && !ctx.sourceElement.closest("[data-live]");
-addEventListener("htmx:response:error", ({ detail: { ctx } }) => {
-  if (!bySomebody(ctx)) return;
-  const { status, headers } = ctx.response.raw;
-  toast(`The server rejected this (${status}, request ${headers.get("X-Request-ID")}). Reload and try again.`, "bad");
-});
-addEventListener("htmx:error", ({ detail: { ctx } }) => {
-  if (bySomebody(ctx) && !ctx.response) toast("The console does not answer. Check the connection and try again.", "bad");
+for (const name of ["htmx:response:error", "htmx:error"]) addEventListener(name, ({ detail: { ctx } }) => {
+  if (!ctx?.sourceEvent?.isTrusted || ctx.sourceElement.closest("[data-live]")) return;
+  const { status, headers } = ctx.response?.raw ?? {};
+  toast(status ? `The server rejected this (${status}, request ${headers.get("X-Request-ID")}). Reload and try again.` : "The console does not answer. Try again.", "bad");
 });

@@ -2,12 +2,7 @@
 const TOPICS = ["samples", "nodes", "rollouts", "runs", "stacks", "zones", "definitions", "lines"];
 // What a page shows that was just made may be over before its first stream stands.
 const SOON_OVER = ["rollouts", "runs", "stacks", "zones"];
-const STATES = {
-  live: ["good", "good", "Live"],
-  waiting: ["idle", "unknown", "Connecting"],
-  lost: ["warn", "warn", "Reconnecting…"],
-  behind: ["warn", "warn", "Not updated"],
-};
+const STATES = { live: ["good", "Live"], waiting: ["idle", "Connecting"], lost: ["warn", "Reconnecting…"], behind: ["warn", "Not updated"] };
 // Samples come every two seconds. Where none do, a collector or Redis is away, or nobody may listen any more: then the
 // page asks by itself, and the server says how old its numbers are.
 const SILENCE = 10000;
@@ -19,19 +14,20 @@ let again = document.hidden; // opened in the background, it is looked at later
 const fire = (topic, detail) => document.body.dispatchEvent(new CustomEvent(`spillway:${topic}`, { detail }));
 
 function show(state) {
-  const [kind, shape, word] = STATES[state];
+  const [kind, word] = STATES[state];
   sign.hidden = false;
-  sign.classList.remove(...Object.values(STATES).map(([each]) => each));
+  sign.classList.remove("good", "idle", "warn");
   sign.classList.add(kind);
-  sign.querySelector("use").setAttribute("href", `#shape-${shape}`);
+  sign.querySelector("use").setAttribute("href", `#shape-${kind === "idle" ? "unknown" : kind}`);
   const text = sign.querySelector("[data-word]");
   if (text.textContent !== word) text.textContent = word;
   document.body.classList.toggle("is-stale", state === "lost");
 }
 
+const ask = (topics) => topics.forEach((topic) => fire(topic, {}));
 function wait() {
   clearTimeout(silence);
-  silence = setTimeout(() => (TOPICS.forEach((topic) => fire(topic, {})), wait()), SILENCE);
+  silence = setTimeout(() => (ask(TOPICS), wait()), SILENCE);
 }
 
 // A part of the page that could not be read anew is as old as it is, however well the stream does.
@@ -39,14 +35,14 @@ const showLive = () => show(document.querySelector("[data-live].is-stale") ? "be
 
 function open() {
   clearTimeout(timer);
-  if (stream || document.hidden) return;
+  if (stream) return;
   show(failures ? "lost" : "waiting");
   stream = new EventSource(url);
   stream.onopen = () => {
     stands = true;
     showLive();
     // What nobody heard.
-    for (const topic of again ? TOPICS : SOON_OVER) fire(topic, {});
+    ask(again ? TOPICS : SOON_OVER);
     failures = 0;
     again = true;
   };
@@ -77,17 +73,12 @@ function sleep() {
   close();
 }
 
-function wake() {
-  if (document.hidden) return;
-  wait();
-  open();
-}
-
 if (url && sign) {
-  addEventListener("visibilitychange", () => (document.hidden ? sleep() : wake()));
+  const look = () => (document.hidden ? sleep() : (wait(), open()));
+  addEventListener("visibilitychange", look);
   addEventListener("pagehide", sleep);
-  addEventListener("pageshow", wake);
-  wake();
+  addEventListener("pageshow", look);
+  look();
 }
 
 // A redirected fetch met another page (signed out, a form's result): go there, swap nothing.
