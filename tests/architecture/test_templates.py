@@ -33,8 +33,8 @@ BUTTON = re.compile(r"<button\b((?:[^>\"]|\"[^\"]*\")*)>(.*?)</button>", re.DOTA
 UNESCAPED = re.compile(r"\|\s*(?:safe|safeseq)\b|autoescape\s+off")
 EVERY_PAGE_BYTES, ONE_MORE_BYTES = 15_000, 8_500
 # What only some pages fetch, each by itself.
-FETCHED = {"brush.js", "cards.js", "chart.js", "drafts.js", "offers.js", "passkey.js", "selection.js",
-           "sliders.js", "tables.js"}  # fmt: skip
+FETCHED = {"brush.js", "capabilities.js", "cards.js", "chart.js", "drafts.js", "offers.js", "passkey.js",
+           "selection.js", "sliders.js", "tables.js"}  # fmt: skip
 FIRST_PAGE_BYTES = 120_000
 
 

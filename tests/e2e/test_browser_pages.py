@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 import time
 from functools import partial
+from threading import Event
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -18,6 +20,7 @@ from pytest_django.live_server_helper import LiveServer
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.definitions.models import Route, Server
+from apps.web.kit import saving
 from apps.web.urls import urlpatterns
 from tests.browser import lasting, listen, needs_browser, patient_context, wrong_in
 from tests.conftest import actor_of
@@ -279,6 +282,34 @@ def test_what_was_typed_is_there_for_nobody_else_and_in_no_other_account(
     page.goto("/pools/new", wait_until="networkidle")
     expect(name).to_have_value("")
     expect(before).to_have_count(0)
+
+
+def test_a_button_that_is_pressed_again_while_the_answer_is_on_its_way_sends_nothing_twice(
+    operator: Actor, chromium: Browser, live_server: LiveServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    saves, answers, at_once = list[Any](), Event(), saving.save_object
+
+    def late(**what: Any) -> Any:
+        saves.append(at_once(**what))
+        answers.wait(30)
+        return saves[0]
+
+    monkeypatch.setattr(saving, "save_object", late)
+    page = signed_in(chromium, live_server.url, operator).new_page()
+    page.goto("/network-lists/new", wait_until="networkidle")
+    page.get_by_label("Name", exact=True).fill("branches")
+    page.locator("main textarea").first.fill("192.0.2.0/24")
+    # As people press it; a test would wait until the page is there.
+    page.evaluate(
+        """() => new Promise(done => {
+        const button = [...document.querySelectorAll("main form button:not([type=button])")].pop();
+        button.click();
+        setTimeout(() => done(button.click()), 300);
+    })"""
+    )
+    answers.set()
+    expect(page.get_by_role("heading", level=1)).to_have_text("branches")
+    assert len(saves) == 1
 
 
 def test_a_drained_server_is_ready_again_by_the_button_of_the_message(

@@ -3,6 +3,7 @@ if (document.querySelector("[data-brush]")) import("./brush.js");
 if (document.querySelector(".shell .table-box, .shell [data-live]")) import("./tables.js");
 if (document.querySelector("[role=combobox]")) import("./offers.js");
 if (document.getElementById("bulk")) import("./selection.js");
+if (document.querySelector("[hx-post='?partial=capabilities']")) import("./capabilities.js");
 if (document.querySelector("[data-slides]")) import("./sliders.js");
 if (document.querySelector(".shell .form[method=post]")) import("./drafts.js");
 if (matchMedia("(max-width: 40rem)").matches) import("./cards.js");

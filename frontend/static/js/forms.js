@@ -54,20 +54,16 @@ addEventListener("formdata", ({ target, formData }) => {
   for (const [name, value] of [...formData]) if (value === "") formData.delete(name);
 });
 
-// Notes of what targets can do came anew: fields follow what is said of them, and keep what is typed in them.
-function follow() {
-  const copies = [...document.querySelectorAll("template")].map(({ content }) => content);
-  for (const field of [document, ...copies].flatMap((root) => [...root.querySelectorAll("[aria-describedby*=told-]")])) {
-    const notes = field.getAttribute("aria-describedby").split(" ").map((id) => document.getElementById(id)?.dataset ?? {});
-    field.disabled = notes.some(({ told }) => told === "greyed" || (told && "addRow" in field.dataset));
-    const refused = notes.flatMap(({ refusedValues }) => (refusedValues ? refusedValues.split(" ") : []));
-    for (const option of field.options ?? []) option.disabled = !option.selected && refused.includes(option.value);
-  }
-}
-addEventListener("htmx:after:swap", ({ target }) => target.getAttribute?.("hx-post") === "?partial=capabilities" && follow());
-
 // What was typed is not left unasked.
 let typed;
 addEventListener("input", ({ target }) => (typed ||= target.closest(".form[method=post]")));
-addEventListener("submit", () => (typed = null));
+// Who presses a button again while the answer is on its way does nothing twice, and is not told that it was done before.
+let sent;
+addEventListener("submit", (event) => {
+  typed = null;
+  if (event.target.method !== "post") return;
+  const again = sent?.submitter && sent.submitter === event.submitter && event.timeStamp - sent.timeStamp < 5000;
+  if (again) event.preventDefault();
+  else sent = event;
+});
 addEventListener("beforeunload", (event) => typed?.isConnected && event.preventDefault());
