@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
     needs_browser,
 ]
-# Which events the page fires, by topic.
+# Which events the page dispatches, by topic.
 NOTE = """window.fired = [];
 addEventListener("DOMContentLoaded", () => { for (const topic of ["samples", "stacks", "zones", "definitions"])
     document.body.addEventListener(`spillway:${topic}`, () => fired.push(topic)); });"""

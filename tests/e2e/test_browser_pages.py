@@ -20,6 +20,7 @@ from pytest_django.live_server_helper import LiveServer
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.definitions.models import Route, Server
+from apps.definitions.services import save_object
 from apps.web.kit import saving
 from apps.web.urls import urlpatterns
 from tests.browser import lasting, listen, needs_browser, patient_context, wrong_in
@@ -287,7 +288,7 @@ def test_what_was_typed_is_there_for_nobody_else_and_in_no_other_account(
 def test_a_button_that_is_pressed_again_while_the_answer_is_on_its_way_sends_nothing_twice(
     operator: Actor, chromium: Browser, live_server: LiveServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    saves, answers, at_once = list[Any](), Event(), saving.save_object
+    saves, answers, at_once = list[Any](), Event(), save_object
 
     def late(**what: Any) -> Any:
         saves.append(at_once(**what))
