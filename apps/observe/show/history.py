@@ -58,11 +58,14 @@ def looked_at(rows: QuerySet[Sample]) -> set[datetime]:
     Each collector stores it with its next round, so that for a moment it has the nodes of one and not of another. That
     is no loss of traffic: until it has as many as the one before, or nobody is to store it any more, nothing is known.
     """
-    counted = dict(rows.filter(kind="node").order_by("at").values_list("at").annotate(nodes=Count("node")))
-    *earlier, newest = sorted(counted) or [None]
-    if newest and earlier and counted[newest] < counted[earlier[-1]] and now() - newest < STORED_AFTER:
-        del counted[newest]
-    return set(counted)
+    return _whole(dict(rows.filter(kind="node").order_by("at").values_list("at").annotate(nodes=Count("node"))))
+
+
+def _whole(nodes: Mapping[datetime, int]) -> set[datetime]:
+    """The instants at which so many nodes were looked at, without the newest one while it lacks some."""
+    last = sorted(nodes)[-2:]
+    lacks = len(last) == 2 and nodes[last[1]] < nodes[last[0]] and now() - last[1] < STORED_AFTER
+    return nodes.keys() - set(last[1:]) if lacks else set(nodes)
 
 
 @dataclass(slots=True)
@@ -77,7 +80,7 @@ class _Cell:
 
 
 def read_series(groups: Mapping[str, Collection[str]], kind: str, grid: Grid, *, latency: bool) -> dict[str, Series]:
-    """Series per group of model ids; two queries besides the nodes'.
+    """Series per group of model ids; two queries besides the nodes', of nodes one.
 
     At points where some node was looked at, an object without a row did nothing; elsewhere nothing is known. A node has
     a row for each look at it, so of nodes nothing is known where none of the group was looked at.
@@ -85,9 +88,12 @@ def read_series(groups: Mapping[str, Collection[str]], kind: str, grid: Grid, *,
     group_of = {name: group for group, names in groups.items() for name in names}
     cells: dict[tuple[str, int], _Cell] = defaultdict(_Cell)
     looks: dict[tuple[str, int], set[datetime]] = defaultdict(set)
-    rows, instants = _rows(kind, group_of, grid), looked_at(_rows("node", _nodes(), grid))
-    rows = rows.filter(at__lte=max(instants, default=now()))
-    for at, name, rate, bad, busy, waiting, *buckets in _each(rows, kind) if latency else _summed(rows, kind):
+    rows = _rows(kind, group_of, grid)
+    counted = list(_each(rows, kind) if latency else _summed(rows, kind))
+    instants = _whole(Counter(at for at, *_ in counted)) if kind == "node" else looked_at(_rows("node", _nodes(), grid))
+    for at, name, rate, bad, busy, waiting, *buckets in counted:
+        if at not in instants:
+            continue
         point = group_of[name], grid.position(at)
         looks[point].add(at)
         cell = cells[point]
