@@ -34,6 +34,12 @@ frontend f
     assert any(path in need for need in found.needs)
 
 
+@pytest.mark.parametrize("line", ["tcp-request", "bind :443 ssl crt /", "bind :443 ssl crt ."])
+def test_a_line_that_says_less_than_it_should_is_reported_and_no_error(line: str) -> None:
+    found = read(f"listen t\n mode tcp\n bind :5432\n {line}\n server s 10.0.0.1:80\n")
+    assert any(each.text == line and each.verdict for each in found.report)
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -59,6 +59,12 @@ def verdict_of(found: Import, text: str) -> tuple[Verdict, str]:
     return line.verdict, " ".join(line.reasons)
 
 
+def test_a_file_that_breaks_off_is_refused_at_its_end() -> None:
+    text = json.dumps({"apps": {"http": {"servers": {"srv0": {"listen": [":80"]}}}}}, indent=1)
+    found = read(text[: text.rindex("}")])
+    assert [each.verdict for each in found.report] == [Verdict.NOT_POSSIBLE]
+
+
 def test_its_json_is_recognised_and_a_caddyfile_says_how_it_becomes_json() -> None:
     form = recognised("pasted", HOUSE)
     assert form is not None

@@ -53,7 +53,8 @@ def read_caddy(text: str, files: Mapping[str, str], options: ImportOptions) -> I
         caddy = opened(text, files, options)
     except Refused as refused:
         lines = in_lines(text).splitlines()
-        return _refused(refused.line, lines[refused.line - 1].strip()[:80] if lines else "", refused.why)
+        shown = lines[refused.line - 1].strip()[:80] if refused.line <= len(lines) else ""  # a file that breaks off
+        return _refused(refused.line, shown, refused.why)
     if not mapping(caddy.fields.at(*SERVERS)):
         return _refused(1, text.strip().partition("\n")[0], NOTHING)
     read_servers(caddy)

@@ -52,7 +52,8 @@ class Admission:
         self._unless: dict[str, list[Formula]] = defaultdict(list)
         self._networks = Networks(context, conditions, section.name)
         for line in section.each("tcp-request"):
-            self._request(line)
+            if action_of(line)[0]:
+                self._request(line)
         for line in section.each("tcp-response"):
             if action_of(line)[0] in PASSING:
                 context.ledger.mapped(line)

@@ -57,7 +57,8 @@ class Certificates:
         stem = last.name.removesuffix(last.suffix) if last.suffix in (".pem", ".crt", ".cer") else last.name
         name = self.context.name("Certificate", stem)
         text = self.context.files.text(path) or ""
-        key = self.context.files.text(path + ".key") or self.context.files.text(str(last.with_suffix(".key"))) or ""
+        beside = str(last.parent / f"{last.stem}.key")
+        key = self.context.files.text(path + ".key") or self.context.files.text(beside) or ""
         blocks = [(found[1], found[0] + "\n") for found in _BLOCK.finditer(f"{text}\n{key}")]
         chain = "".join(block for kind, block in blocks if kind == "CERTIFICATE")
         private = next((block for kind, block in blocks if kind.endswith("PRIVATE KEY")), "")
