@@ -128,6 +128,7 @@ def test_conditions_that_can_be_said_are_said() -> None:
     assert first["headers"] == [{"name": "X-Canary", "type": "RegularExpression", "value": "v1\\..*"}]
     assert first["queryParams"] == [{"name": "q", "type": "RegularExpression", "value": ".*"}]
     assert first["path"] == {"type": "Exact", "value": "/"}
+    assert "several parameters of one name" in said(found)
 
 
 def test_a_header_that_would_be_set_by_a_variable_is_at_least_taken_from_clients() -> None:

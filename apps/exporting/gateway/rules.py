@@ -20,6 +20,9 @@ WIDER = "Closed together with requests that the route does not take, as its cond
 LEFT_OUT = "Left out, so requests go to the next route that takes them, as conditions cannot be said ({what}):"
 RESPONSES = "Fixed responses have no place in the Gateway API; these routes answer 500 instead:"
 PATTERNS = "In which order patterns of one host are tried is the controller's to say:"
+PARAMETERS = (
+    "Which of several parameters of one name is compared, and whether ; parts them, is the controller's to say:"
+)
 REWRITE_OF_MANY = "The Host header that servers get is set for each of several pools, which not every controller does:"
 
 
@@ -47,6 +50,8 @@ class Ruling:
         body = {} if said.closing or route.fixed_response else self._body(route, said)
         if route.path_kind == "regex":
             self.notes.add(PATTERNS, f"route {route.label}")
+        if any("queryParams" in match for match in found.matches):
+            self.notes.add(PARAMETERS, f"route {route.label}")
         for match in found.matches:
             yield {"matches": [match], **body}
 
