@@ -20,8 +20,8 @@ from apps.web.kit.figures import Figures, figures_of
 # Worst first: a route is as live as the worst of its fleets.
 SYNC_ORDER = ("refused", "held", "behind", "in_sync", "no_nodes", "empty")
 HEALTH_ORDER = ("down", "degraded", "unknown", "healthy")
-
-
+# What a canary usually gets, in percent.
+CANARY_SHARES = (5, 10, 25, 50)
 SIGNS = {
     "equals": "{name}: {value}",
     "prefix": "{name}: {value}…",
@@ -72,6 +72,12 @@ class RouteRow:
     def maintained_by_itself(self) -> bool:
         """Whether the maintenance page is the route's own, and no policy's."""
         return self.maintenance == OWN
+
+    @property
+    def canary(self) -> Share | None:
+        """The pool that may be given a part of what the others get."""
+        at = canary_at([share.weight for share in self.shares])
+        return None if at is None else self.shares[at]
 
     @property
     def said(self) -> tuple[tuple[str, str], ...]:
@@ -142,6 +148,14 @@ def _button(weight: int, others: list[int]) -> str:
     if len(others) == 1 and weight and weight != others[0]:
         return "Promote" if weight < others[0] else "Abort"
     return "Send everything here"
+
+
+def canary_at(weights: Sequence[int]) -> int | None:
+    """Where the pool with the least stands, of equals the last; None where no other one gets requests."""
+    if len(weights) < 2:
+        return None
+    at = min(reversed(range(len(weights))), key=weights.__getitem__)
+    return at if sum(weights) > weights[at] else None
 
 
 def where_of(route: Route) -> str:

@@ -30,7 +30,7 @@ from apps.web.kit.undoing import say_done
 from apps.web.load_balancers.curl_examples import ways_to_try
 from apps.web.objectives.shown import objective_of
 from apps.web.policies.views import say_fetched
-from apps.web.routes.rows import rows_of
+from apps.web.routes.rows import CANARY_SHARES, rows_of
 from apps.web.timeline.panel import timeline_of
 
 PER_PAGE = 50
@@ -128,10 +128,11 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         context["objective"] = objective_of(route)
     if partial in ("", "timeline"):
         context["timeline"] = timeline_of(actor, route, request.GET.get("range", ""), kind="route")
+    if partial in ("", "numbers") and context["row"].canary:
+        context |= {"canary": open_on(actor, pk), "canary_shares": CANARY_SHARES}
     if not partial:
         context |= {"settings": settings_of_route(route), "key_set": key_set_of(route)}
         context["ways"] = ways_to_try(actor, route)
-        context["canary"] = open_on(actor, pk) if len(route.shares) > 1 else None
     return show(request, "pages/routes/detail.html", context)
 
 

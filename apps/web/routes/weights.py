@@ -1,4 +1,4 @@
-"""The weights of a route, changed at once: everything to one of its pools."""
+"""The weights of a route, changed at once: a share, or everything, to one of its pools."""
 
 from __future__ import annotations
 
@@ -6,26 +6,37 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 
+from apps.canaries.plan import ALL, weights_at
 from apps.definitions.selectors import describe, only, routes
 from apps.web.kit.pages import PageRequest, post_page
 from apps.web.kit.saving import Typed, save_or_attach_errors, tell, version_sent
 
 
 @post_page
-def send_all(request: PageRequest, pk: int) -> HttpResponse:
-    """Promote or abort a canary: the pool gets weight 100, every other one 0; they stay in the route."""
+def send(request: PageRequest, pk: int) -> HttpResponse:
+    """A pool gets `percent` of the requests, else all of them; the others share the rest as before, and all stay."""
     row = only(routes(request.actor), pk)
     request.actor.may_write()
     spec = describe(row)
-    wanted, shares = request.POST.get("pool", ""), spec["action"].get("pools", [])
-    if wanted not in [each["pool"] for each in shares]:
-        messages.error(request, "Choose one of the pools of the route.")
-        return redirect("web:route", pk)
-    pools = [each | {"weight": 100 if each["pool"] == wanted else 0} for each in shares]
-    changed = spec | {"action": {"pools": pools}}
-    reason = f"Everything to {wanted}"
-    typed = Typed(kind="Route", row=row, spec=changed, version=version_sent(request), reason=reason)
-    saved = save_or_attach_errors(request, typed, lambda invalid: messages.error(request, invalid.detail))
-    if saved is not None:
-        tell(request, typed, saved, f"Pool {wanted} gets all requests of route {row.name} moments later.")
+    shares, wanted = spec["action"].get("pools", []), request.POST.get("pool", "")
+    before = {each["pool"]: int(each["weight"]) for each in shares}
+    percent = _percent(request.POST.get("percent", str(ALL)))
+    if percent is None or wanted not in before:
+        messages.error(request, "Choose one of the pools of the route, and a share of 1 to 100 %.")
+    elif percent < ALL and sum(before.values()) == before[wanted]:
+        messages.error(request, f"Only {wanted} gets requests. Give another pool a weight first.")
+    else:
+        weights = weights_at(before, wanted, percent)
+        changed = spec | {"action": {"pools": [each | {"weight": weights[each["pool"]]} for each in shares]}}
+        part = "all" if percent == ALL else f"{percent} % of the"
+        reason = f"Everything to {wanted}" if percent == ALL else f"{percent} % to {wanted}"
+        typed = Typed(kind="Route", row=row, spec=changed, version=version_sent(request), reason=reason)
+        saved = save_or_attach_errors(request, typed, lambda invalid: messages.error(request, invalid.detail))
+        if saved is not None:
+            tell(request, typed, saved, f"Pool {wanted} gets {part} requests of route {row.name} moments later.")
     return redirect("web:route", pk)
+
+
+def _percent(text: str) -> int | None:
+    found = int(text) if text.isascii() and text.isdecimal() and len(text) < 4 else 0
+    return found if 0 < found <= ALL else None

@@ -18,6 +18,7 @@ from apps.definitions.services import save_object
 from apps.drivers.logs.contract import Record, Unavailable
 from apps.drivers.logs.memory import MemoryStore
 from apps.drivers.logs.registry import open_logs
+from apps.web.routes.rows import canary_at
 from tests.interfaces.people import client_of
 
 POOL = {"protocol": "http", "backends": []}
@@ -122,6 +123,45 @@ def test_a_button_sends_everything_to_one_side(canary: Route, acme: Actor, pool:
     url = reverse("web:route-weights", args=[canary.pk])
     client_of(acme).post(url, {"pool": pool, "version": canary.version})
     assert weights(canary) == found
+
+
+def test_one_button_gives_the_canary_a_share_and_undo_takes_it_back(canary: Route, acme: Actor) -> None:
+    client, url = client_of(acme), reverse("web:route-weights", args=[canary.pk])
+    assert (
+        'name="percent" value="10" aria-current="true"'
+        in client.get(reverse("web:route", args=[canary.pk])).content.decode()
+    )
+    said = client.post(url, {"pool": "next", "percent": "25", "version": canary.version}, follow=True).content.decode()
+    assert weights(canary) == {"stable": 75, "next": 25}
+    assert "Pool next gets 25 % of the requests of route canary moments later." in said
+    undo = re.search(r'action="(/changes/\d+/revert)"', said)
+    assert undo
+    client.post(undo[1])
+    assert weights(canary) == {"stable": 90, "next": 10}
+
+
+def test_shares_are_offered_for_the_smallest_pool_where_another_one_serves() -> None:
+    assert canary_at([90, 10]) == 1
+    assert canary_at([0, 100]) == 0
+    assert canary_at([50, 50]) == 1
+    assert canary_at([0, 0]) is None
+    assert canary_at([100]) is None
+
+
+def test_a_pool_alone_keeps_all_requests(canary: Route, acme: Actor) -> None:
+    client, url = client_of(acme), reverse("web:route-weights", args=[canary.pk])
+    client.post(url, {"pool": "next", "version": canary.version})
+    alone = {"pool": "next", "percent": "10", "version": Route.objects.get(pk=canary.pk).version}
+    assert "Only next gets requests." in client.post(url, alone, follow=True).content.decode()
+    assert weights(canary) == {"stable": 0, "next": 100}
+
+
+@pytest.mark.parametrize("percent", ["0", "101", "-5", "1.5", "", "²"])
+def test_a_share_that_is_none_changes_nothing(canary: Route, acme: Actor, percent: str) -> None:
+    sent = {"pool": "next", "percent": percent, "version": canary.version}
+    answer = client_of(acme).post(reverse("web:route-weights", args=[canary.pk]), sent, follow=True)
+    assert "a share of 1 to 100 %" in answer.content.decode()
+    assert weights(canary) == {"stable": 90, "next": 10}
 
 
 @pytest.mark.parametrize("sent", [{"pool": "next", "version": 9}, {"pool": "next"}, {"pool": "shop", "version": 1}])
