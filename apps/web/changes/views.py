@@ -12,6 +12,7 @@ from apps.audit.selectors import entries, entries_beside
 from apps.core.errors import Conflict, NotFound
 from apps.definitions.services import revert_change
 from apps.web.accounts.audit_objects import pages_of_objects
+from apps.web.accounts.audit_words import action_of
 from apps.web.changes.rows import latest_changes, rows_of, title_of
 from apps.web.kit import differences
 from apps.web.kit.pages import PageRequest, back_to, page, post_page, show
@@ -46,6 +47,7 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
         for entry in found[:OBJECTS_SHOWN]
     ]
     context = {"row": row, "objects": shown, "more": max(0, len(found) - OBJECTS_SHOWN)}
+    context["action"] = action_of(row.entry.action)
     return show(request, "pages/changes/detail.html", context)
 
 
