@@ -6,16 +6,32 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 from django.urls import reverse
 
 from apps.accounts.actors import Actor
+from apps.canaries import selectors as canaries
 from apps.definitions import selectors as definitions
+from apps.definitions.filters import filter_routes
 from apps.definitions.models import Server
+from apps.definitions.shapes.base.writing import reference
 from apps.fleet import selectors as topology
 from apps.fleet.models import Region
+from apps.members.invitations import mail_works
+from apps.members.tokens import USUAL_DAYS
+from apps.observe.selectors import pools_at_a_glance
+from apps.web.accounts.people import may_manage
+from apps.web.accounts.tokens import DAYS
+from apps.web.routes.rows import canary_at, where_of
 
 OF_EACH = 6
+# What becomes of a plan, by the approval that its stack wants.
+APPROVALS = {
+    "by_hand": "applied once somebody approves it",
+    "automatic_safe": "applied at once unless it deletes or replaces",
+    "automatic": "applied at once",
+}
+LEAST = "viewer"  # the role that may least, in every account
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +96,7 @@ SETTINGS = {
 
 
 def commands(actor: Actor, text: str) -> list[Command]:
-    """What `text` asks for: `drain us-vm-1`, `new pool`, `simulate losing us-central1`, `roll back front`."""
+    """What `text` asks for: `drain us-vm-1`, `new pool`, `canary shop 10`, `token ci 30d`, `roll back front`."""
     if actor.role == "viewer":
         return list(_simulate(actor, text))
     return [each for find in FINDERS for each in find(actor, text)]
@@ -202,7 +218,49 @@ def _plan(actor: Actor, text: str) -> Iterator[Command]:
         return
     for stack in topology.stacks(actor).filter(name__icontains=found[1]).order_by("name")[:OF_EACH]:
         url = reverse("web:stack-plan", args=[stack.pk])
-        yield Command(f"Plan stack {stack.name}", url, {"reason": ""}, "applies nothing")
+        yield Command(f"Plan stack {stack.name}", url, {"reason": ""}, APPROVALS[stack.approval])
+
+
+def _canary(actor: Actor, text: str) -> Iterator[Command]:
+    """A share for the pool of a route that has the least, as the page of the route offers it."""
+    found = re.fullmatch(r"canary\s+(\S+)(?:\s+(\d{1,2})\s*%?)?", text, re.IGNORECASE)
+    percent = int(found[2] or 10) if found else 0
+    if found is None or not percent:
+        return
+    rows = filter_routes(definitions.routes(actor), {"q": found[1]})
+    for route in rows.annotate(sides=Count("pools")).filter(sides__gt=1)[:OF_EACH]:
+        at = canary_at([share.weight for share in route.shares])
+        if at is None or canaries.open_on(actor, route.pk):
+            continue
+        share = route.shares[at]
+        pool, whole = reference(share.pool, route.account_id), sum(each.weight for each in route.shares)
+        health, _ = pools_at_a_glance(actor, [share.pool_id]).get(share.pool_id, ("", 0.0))
+        yield Command(
+            f"Send {percent} % of {route.name} to {pool}",
+            reverse("web:route-weights", args=[route.pk]),
+            {"pool": pool, "percent": str(percent), "version": str(route.version)},
+            f"{where_of(route)}, now {100 * share.weight / whole:.3g} %"
+            + (", pool is down" if health == "down" else ""),
+        )
+
+
+def _invite(actor: Actor, text: str) -> Iterator[Command]:
+    """Into one's own account, with the role that the form begins with; the next page shows the link once."""
+    found = re.fullmatch(r"invite\s+(\S+@\S+\.\S+)", text, re.IGNORECASE)
+    if found and may_manage(actor, actor.account):
+        fields = {"/email": found[1], "/role": LEAST} | ({"mail": "on"} if mail_works() else {})
+        note = f"to {actor.account.title}, {'mails the link' if mail_works() else 'shows the link once'}"
+        yield Command(f"Invite {found[1]} as {LEAST}", reverse("web:invite"), fields, note)
+
+
+def _token(actor: Actor, text: str) -> Iterator[Command]:
+    """One that only reads, as the form begins; the next page shows its text once."""
+    found = re.fullmatch(r"(?:(?:new|create)\s+)?token\s+(\S+?)(?:\s+(\d+)\s*d(?:ays?)?)?", text, re.IGNORECASE)
+    days = int(found[2] or USUAL_DAYS) if found else 0
+    if found and days in dict(DAYS) and may_manage(actor, actor.account):
+        fields = {"/name": found[1], "/role": LEAST, "/expires_in_days": str(days)}
+        note = f"reads, changes nothing; expires after {dict(DAYS)[days]}"
+        yield Command(f"Create token {found[1]} as {LEAST}", reverse("web:token-new"), fields, note)
 
 
 FINDERS: tuple[Callable[[Actor, str], Iterator[Command]], ...] = (
@@ -214,4 +272,7 @@ FINDERS: tuple[Callable[[Actor, str], Iterator[Command]], ...] = (
     _edit,
     _run,
     _plan,
+    _canary,
+    _invite,
+    _token,
 )

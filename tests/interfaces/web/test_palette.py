@@ -9,15 +9,23 @@ from django.test import Client
 from django.urls import reverse
 
 from apps.accounts.actors import Actor
-from apps.accounts.models import Account, Membership
-from apps.definitions.models import Server
-from apps.web.overview.commands import MAKES, commands
+from apps.accounts.models import Account, ApiToken, Invitation, Membership
+from apps.canaries.services import request_canary
+from apps.compiler.model.stack import PlanApproval
+from apps.core.clock import now
+from apps.definitions.models import Pool, Route, Server
+from apps.observe.collect import lease
+from apps.observe.evaluate.conditions import Reason, Type, Verdict
+from apps.observe.services import store_verdicts
+from apps.web.overview.commands import APPROVALS, MAKES, commands
 from apps.web.overview.fields import NOUNS, labels_of
+from tests.apps.stacks_env import a_stack
 from tests.conftest import actor_of
 from tests.interfaces.people import client_of
 
 pytestmark = pytest.mark.django_db
 FORM = re.compile(r'<form method="post" action="([^"]+)">(.*?)</form>', re.DOTALL)
+HIDDEN = re.compile(r'name="([^"]+)" value="([^"]+)"')
 FIELD = re.compile(r'name="(server|do)" value="([^"]+)"')
 
 
@@ -39,6 +47,65 @@ def test_a_server_is_drained_by_its_name(operator: Client) -> None:
     operator.post(path, dict(FIELD.findall(inner)))
     assert Server.objects.get(pk=server.pk).state == "drain"
     assert "Set us-vm-1 ready" in found(operator, "ready us-vm-1")
+
+
+def send(client: Client, said: str) -> str:
+    """What the first form of the palette leads to."""
+    path, inner = FORM.findall(said)[0]
+    return client.post(path, dict(HIDDEN.findall(inner)), follow=True).content.decode()
+
+
+def test_a_canary_gets_its_share_by_the_name_of_its_route(operator: Client, acme: Actor) -> None:
+    said = found(operator, "canary checkout 25")
+    assert "Send 25 % of checkout to shop-next <small>shop.acme.example/checkout/*, now 10 %</small>" in said
+    assert "Pool shop-next gets 25 %" in send(operator, said)
+    assert "now 25 %" in found(client_of(acme), "canary checkout")
+    assert "Send" not in found(operator, "canary robots")
+    assert "Send" not in found(operator, "canary checkout 0")
+
+
+def test_a_share_for_a_pool_that_is_down_says_so(operator: Client) -> None:
+    lease.share("a test")
+    pool = Pool.objects.get(name="shop-next")
+    store_verdicts([Verdict("pool", pool.pk, Type.HEALTHY, False, Reason.NO_SERVER_UP, "No server is up.")], now())
+    assert "now 10 %, pool is down</small>" in found(operator, "canary checkout")
+
+
+def test_a_canary_that_moves_by_itself_is_left_alone(operator: Client, acme: Actor) -> None:
+    plan = {"pool": "shop-next", "steps": [{"percent": 20, "for_s": 600}]}
+    request_canary(actor=acme, route_id=Route.objects.get(name="checkout").pk, plan=plan)
+    assert "Send" not in found(operator, "canary checkout")
+
+
+def test_somebody_is_invited_by_the_address_alone_as_a_viewer(operator: Client) -> None:
+    said = found(operator, "invite ann@example.com")
+    assert "Invite ann@example.com as viewer" in said
+    assert "It is shown only once." in send(operator, said)
+    assert Invitation.objects.get().role == Membership.Role.VIEWER
+
+
+def test_a_token_by_its_name_alone_only_reads_and_ends(operator: Client) -> None:
+    said = found(operator, "token ci 30d")
+    assert "Create token ci as viewer <small>reads, changes nothing; expires after 30 days</small>" in said
+    assert "Copy it now." in send(operator, said)
+    token = ApiToken.objects.get(name="ci")
+    assert token.role == Membership.Role.VIEWER
+    assert token.expires_at is not None
+    assert (token.expires_at - now()).days in (29, 30)
+    assert "<form" not in found(operator, "token ci 31d")
+    assert "expires after 90 days" in found(operator, "new token backup")
+
+
+def test_who_manages_no_people_is_offered_neither(operator: Client) -> None:
+    editor = client_of(actor_of("acme", Account.Kind.CUSTOMER), Membership.Role.EDITOR)
+    assert "<form" in found(editor, "drain us-vm-1")  # control
+    assert "<form" not in found(editor, "invite ann@example.com") + found(editor, "token ci")
+
+
+@pytest.mark.parametrize("approval", PlanApproval)
+def test_a_plan_says_what_becomes_of_it(operator: Client, tutorial_env: Actor, approval: PlanApproval) -> None:
+    a_stack(tutorial_env, approval=approval)
+    assert f"Plan stack frankfurt <small>{APPROVALS[approval]}</small>" in found(operator, "plan frank")
 
 
 def test_losing_a_region_is_simulated_and_changes_nothing(operator: Client) -> None:
