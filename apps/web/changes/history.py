@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Q
 
 from apps.accounts.actors import Actor
 from apps.audit.selectors import entries
+from apps.core.clock import now
 from apps.definitions.models import Pool
 from apps.definitions.reading.describing import KIND_OF_MODEL
 from apps.web.changes.rows import ChangeRow, rows_of
 
 SHOWN = 8
+RECENT = timedelta(days=1)
 
 
 def history_of(actor: Actor, row: Any) -> tuple[list[ChangeRow], bool]:
@@ -22,6 +25,13 @@ def history_of(actor: Actor, row: Any) -> tuple[list[ChangeRow], bool]:
     """
     found = list(entries(actor).filter(of_object(row))[: SHOWN + 1])
     return rows_of(actor, [[entry] for entry in found[:SHOWN]]), len(found) > SHOWN
+
+
+def recent_change(actor: Actor, row: Any, before: datetime | None) -> ChangeRow | None:
+    """The last change of a row within a day, which may be why it is as it is: the day before the instant, or now."""
+    rows = entries(actor).filter(of_object(row), at__gt=(before or now()) - RECENT)
+    found = (rows.filter(at__lte=before) if before else rows)[:1]
+    return next(iter(rows_of(actor, [[entry] for entry in found])), None)
 
 
 def of_object(row: Any) -> Q:

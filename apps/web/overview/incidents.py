@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 from django.urls import reverse
 
 from apps.core.written.numbers import plain
+from apps.definitions.models import HealthCheck
 from apps.fleet.models import Fleet
 from apps.observe.evaluate.conditions import Reason
 from apps.observe.numbers import Numbers, Problem, Series
 from apps.overflow.flows import Flow, RegionUse
 from apps.overflow.reasons import urgency
+from apps.web.changes.rows import ChangeRow
 
 SHOWN = 5
 DOWN, SICK = 1, 2
@@ -26,11 +28,21 @@ SOME_RPS = 1.0
 NEWEST = 4  # points of the series that may already be part of what is new
 
 
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """By what an object is checked, and the last change to it in the day before it failed; None for neither."""
+
+    check: HealthCheck | None
+    change: ChangeRow | None
+
+
 @dataclass(slots=True)
 class Incident:
     """One cause: `title` says it, `more` what follows from it; `severity` is 1 (down) to 3 (worth a look).
 
-    `problem` is the verdict that it tells of, `others` those of other objects with the same cause.
+    `problem` is the verdict that it tells of, `others` those of other objects with the same cause; `about` is the kind
+    of its object and the primary key. `cause` is what overview/causes.py found out about that. `sends` is what a button
+    says, and where it posts, for who may write.
     """
 
     severity: int
@@ -41,6 +53,9 @@ class Incident:
     more: list[str] = field(default_factory=list)
     problem: Problem | None = None
     others: list[Problem] = field(default_factory=list)
+    about: tuple[str, int] | None = None
+    cause: Cause | None = None
+    sends: tuple[str, str] | None = None
 
     @property
     def kind(self) -> str:
@@ -87,7 +102,7 @@ def _add_problem(found: dict[tuple[str, int], Incident], problem: Problem) -> No
     if key in found:
         found[key].more.append(problem.sentence)
         return
-    found[key] = Incident(problem.severity, problem.sentence, _page_of(problem), problem=problem)
+    found[key] = Incident(problem.severity, problem.sentence, _page_of(problem), problem=problem, about=key)
 
 
 def _page_of(problem: Problem) -> str:
@@ -102,7 +117,7 @@ def _add_overflow(found: dict[tuple[str, int], Incident], flow: Flow, use: Regio
         if use.sentences:
             key = "region", int(use.region_id.removeprefix("rgn-"))
             resume = reverse("web:region-drain", args=[use.name])
-            found[key] = Incident(SICK, use.sentences[0], resume, "Resume traffic", use.demand_rps)
+            found[key] = Incident(SICK, use.sentences[0], resume, "Resume traffic", use.demand_rps, about=key)
         return
     rows = [(each.pool_id, each.use) for each in use.pools] or [(pool, use) for pool in flow.pools]
     for pool_id, row in rows:
@@ -113,7 +128,7 @@ def _add_overflow(found: dict[tuple[str, int], Incident], flow: Flow, use: Regio
         url, action = f"{reverse('web:overflow')}?pool={number}", "Open overflow"
         if row.capacity_rps and not row.drained and row.healthy:
             url, action = f"{reverse('web:pool', args=[number])}#servers", "Change limit"
-        new = Incident(DOWN if worst > 2 else SICK, row.sentences[0], url, action)
+        new = Incident(DOWN if worst > 2 else SICK, row.sentences[0], url, action, about=("pool", number))
         known = found.setdefault(("pool", number), new)
         known.traffic += row.demand_rps
         known.severity = min(known.severity, new.severity)

@@ -19,6 +19,7 @@ from apps.overflow.flows import Flow
 from apps.web.kit.figures import figures_of, spark
 from apps.web.load_balancers.certificates import SOON, validity
 from apps.web.overflow.words import use_kind, use_words
+from apps.web.overview.causes import find_causes
 from apps.web.overview.incidents import SHOWN, Incident
 from apps.web.overview.screen import uses_of
 
@@ -35,8 +36,9 @@ SORTS: Mapping[str, Callable[[str, PoolNumbers], Any]] = {
 }
 
 
-def attention(every: list[Incident]) -> dict[str, Any]:
-    """The worst incidents, and how many more there are."""
+def attention(actor: Actor, every: list[Incident]) -> dict[str, Any]:
+    """The worst incidents, each with its cause, and how many more there are."""
+    find_causes(actor, every[:SHOWN])
     return {"incidents": every[:SHOWN], "more_incidents": max(len(every) - SHOWN, 0)}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.http import HttpResponse
@@ -12,15 +13,17 @@ from apps.overflow.flows import Flow
 from apps.rollouts import selectors as rollouts
 from apps.web.capacity.upcoming import tests_now
 from apps.web.changes.rows import latest_changes
+from apps.web.clouds.waiting import waiting_stacks
 from apps.web.first_steps import example, operators
 from apps.web.kit.pages import PageRequest, page, shared_parts, show
 from apps.web.overview import home
-from apps.web.overview.incidents import standing_still
+from apps.web.overview.incidents import Incident, standing_still
 from apps.web.overview.parts import attention, expiring_soon, pools_of_interest, sort_links
 from apps.web.overview.screen import now_of, trend_of
 from apps.web.schedules.rows import troubled
 
 CHANGES_SHOWN = 5
+REGIONS_SHOWN = 6
 
 
 @page
@@ -33,14 +36,16 @@ def overview(request: PageRequest) -> HttpResponse:
 
 def _context_of(actor: Actor, sort: str) -> dict[str, Any]:
     fleets = rollouts.sync_statuses(actor) if actor.is_operator else {}
-    standing = standing_still(fleets) if actor.is_operator else home.waiting_for(actor)
+    standing = standing_of(actor, fleets)
     now = now_of(actor, fleets, standing, summary(actor))
-    context = {**now.context, **attention(now.incidents), **_below(actor, sort, now.flow)}
+    context = {**now.context, **attention(actor, now.incidents), **_below(actor, sort, now.flow)}
     if not actor.is_operator:
         return context | home.context_of(actor, standing)
     steps = operators.first_steps(actor)
     # Until there is a route, or what a cloud does, nothing else on the page could say anything.
     building = bool(steps) and not definitions.routes(actor).exclude(manager=example.MANAGER).exists()
+    regions = now.flow.regions if now.flow.at else ()
+    context |= {"regions": regions[:REGIONS_SHOWN], "more_regions": len(regions) > REGIONS_SHOWN}
     return context | {"steps": steps, "building": building, "has_example": example.is_loaded(actor)}
 
 
@@ -54,9 +59,14 @@ def _below(actor: Actor, sort: str, flow: Flow) -> dict[str, Any]:
         "pools_total": definitions.pools(actor).count(),
         "sorts": sort_links(sort),
         "expiring": expiring_soon(actor),
-        **tests_now(actor),
+        "tests": tests_now(actor),
         "troubled": troubled(actor),
     }
+
+
+def standing_of(actor: Actor, fleets: Mapping[int, str]) -> list[Incident]:
+    """Fleets (id → how it stands) and stacks that wait for somebody; of customers those that hold their changes."""
+    return [*standing_still(fleets), *waiting_stacks(actor)] if actor.is_operator else home.waiting_for(actor)
 
 
 def summary(actor: Actor) -> str:

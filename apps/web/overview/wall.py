@@ -10,10 +10,8 @@ from apps.accounts.actors import Actor
 from apps.rollouts import selectors as rollouts
 from apps.web.changes.rows import latest_changes
 from apps.web.kit.pages import PageRequest, page, shared_parts, show
-from apps.web.overview import home
-from apps.web.overview.incidents import standing_still
 from apps.web.overview.screen import now_of, trend_of
-from apps.web.overview.views import summary
+from apps.web.overview.views import standing_of, summary
 
 MARKED = 4
 
@@ -27,7 +25,6 @@ def wall(request: PageRequest) -> HttpResponse:
 
 def _context_of(actor: Actor) -> dict[str, Any]:
     fleets = rollouts.sync_statuses(actor) if actor.is_operator else {}
-    standing = standing_still(fleets) if actor.is_operator else home.waiting_for(actor)
-    now = now_of(actor, fleets, standing, summary(actor))
+    now = now_of(actor, fleets, standing_of(actor, fleets), summary(actor))
     changes, _ = latest_changes(actor, MARKED)
     return {**now.context, "trend": trend_of(actor, now.flow, changes), "last": changes[0] if changes else None}

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
 from apps.core.clock import now
-from apps.definitions.models import Server
-from apps.definitions.services import drain_region
+from apps.definitions.models import HealthCheck, Server
+from apps.definitions.services import drain_region, set_servers
 from apps.observe.collect import lease
 from apps.observe.evaluate.conditions import Reason, Type, Verdict
 from apps.observe.models import Sample
@@ -19,10 +20,12 @@ from apps.observe.services import store_verdicts
 from apps.overflow import selectors
 from apps.overflow.flows import Flow
 from apps.rollouts.models import FleetSync, Revision
+from apps.stacks.models import StackRun, StackSync
 from apps.web.overview import parts as overview_parts
 from apps.web.overview.incidents import DOWN, Incident, incidents, slower, standing_still
 from tests.apps.observe_env import Env
 from tests.apps.overflow_env import make_spilling
+from tests.apps.stacks_env import a_run, a_stack
 from tests.interfaces.people import client_of
 
 pytestmark = pytest.mark.django_db
@@ -121,6 +124,79 @@ def test_a_pool_without_servers_is_down_once_something_leads_to_it(env: Env) -> 
     assert text.index("Pool globex-web is down.") < text.index("us is at 10 of 10")  # worst first
     env.routes["globex"].delete()
     assert "Pool globex-web is down." not in page(env)
+
+
+def told_of(env: Env, name: str) -> str:
+    """What the overview of the operator or of acme says below a pool that is down or a region that is drained."""
+    client = client_of(env.acme if name == "acme" else env.operator)
+    text = " ".join(re.sub("<.*?>", " ", client.get("/").content.decode()).split())
+    return text[text.index("Needs attention") : text.index("Last changes")]
+
+
+def fail(env: Env, at: datetime) -> None:
+    """The pool of acme is down since then: its servers answered its check with 404."""
+    set_server_port(env, 8081)
+    message = "No server is up: vm-1 (L7STS/404)."
+    pool = env.pools["acme"]
+    HealthCheck.objects.update_or_create(pool=pool, defaults={"path": "/ready"})
+    store_verdicts([Verdict("pool", pool.pk, Type.HEALTHY, False, Reason.NO_SERVER_UP, message)], at)
+
+
+def set_server_port(env: Env, port: int) -> None:
+    """Somebody changes a server."""
+    server = Server.objects.filter(backend__pool=env.pools["acme"]).earliest("pk")
+    set_servers(actor=env.acme, server_ids=[server.pk], weight=port % 256, reason="rebalance")
+
+
+def test_what_fails_says_since_when_by_what_check_and_what_changed_before(env: Env) -> None:
+    fail(env, now() + timedelta(minutes=1))
+    for reader in ("operator", "acme"):
+        told = told_of(env, reader)
+        assert "No server is up: vm-1 ( answered 404 )." in told
+        assert "Began" in told
+        assert "Check GET /ready expects 200 within 2000 ms" in told
+        assert "Changed Server acme/acme-web/" in told
+        assert "weight: 100 → 145, by somebody of acme" in told
+        assert "“rebalance”" in told
+
+
+def test_what_nobody_changed_in_the_day_before_says_so(env: Env) -> None:
+    fail(env, now() - timedelta(days=2))
+    assert "Changed not within a day before" in told_of(env, "operator")
+
+
+def test_customers_are_told_no_changes_of_the_platform(env: Env) -> None:
+    drain_region(actor=env.operator, region="us", drained=True, reason="switches")
+    assert "“switches”" in told_of(env, "operator")
+    assert "switches" not in told_of(env, "acme")
+    assert "Changed" not in told_of(env, "acme")
+
+
+def test_a_stack_that_failed_is_planned_again_by_one_button(env: Env) -> None:
+    stack = a_stack(env.operator)
+    run, _ = a_run(stack, state=StackRun.State.FAILED, finished_at=now(), message="Missing credentials.")
+    StackSync.objects.update_or_create(stack=stack, defaults={"wanted": run.revision})
+    client = client_of(env.operator)
+    assert "Stack frankfurt could not be changed. Missing credentials." in told_of(env, "operator")
+    assert "frankfurt" not in told_of(env, "acme")
+    assert f'<form method="post" action="/stacks/{stack.pk}/plan">' in page(env)
+    assert "Planning has started." in client.post(f"/stacks/{stack.pk}/plan", follow=True).content.decode()
+    assert "Stack frankfurt" not in told_of(env, "operator")
+
+
+def test_where_a_plan_is_applied_by_itself_no_button_of_the_overview_begins_one(env: Env) -> None:
+    stack = a_stack(env.operator, approval="automatic")
+    run, _ = a_run(stack, state=StackRun.State.FAILED, finished_at=now())
+    StackSync.objects.update_or_create(stack=stack, defaults={"wanted": run.revision})
+    assert "Stack frankfurt could not be changed. Open stack" in told_of(env, "operator")
+    assert f"/stacks/{stack.pk}/plan" not in page(env)
+
+
+def test_a_plan_that_waits_is_looked_at_before_it_is_approved(env: Env) -> None:
+    a_run(a_stack(env.operator), state=StackRun.State.PLANNED)
+    told = told_of(env, "operator")
+    assert "Stack frankfurt has a plan that needs approval. Review plan" in told
+    assert "Plan now" not in told
 
 
 def problem(number: int, label: str, reason: Reason, message: str, kind: str = "pool", severity: int = 2) -> Problem:
