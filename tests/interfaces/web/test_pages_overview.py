@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from apps.core.clock import now
-from apps.definitions.models import HealthCheck, Server
+from apps.definitions.models import Backend, HealthCheck, Server
 from apps.definitions.services import drain_region, set_servers
 from apps.observe.collect import lease
 from apps.observe.evaluate.conditions import Reason, Type, Verdict
@@ -30,6 +30,7 @@ from tests.interfaces.people import client_of
 
 pytestmark = pytest.mark.django_db
 ALL_GOOD = "All good."
+NO_LIMIT = '<span class="muted">no limit</span>'
 NOTHING = Flow((), (), 0.0, None, None, stale=False)
 
 
@@ -62,6 +63,15 @@ def test_control_without_overflow_and_problems_all_is_good(env: Env, monkeypatch
     quiet = replace(selectors.flow_overall(env.operator), lanes=(), regions=())
     monkeypatch.setattr(selectors, "flow_overall", lambda *_: quiet)
     assert ALL_GOOD in page(env)
+
+
+def test_a_pool_has_no_limit_only_where_that_is_known(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
+    store_verdicts([Verdict("pool", env.pools["globex"].pk, Type.HEALTHY, True, Reason.ALL_SERVERS_UP, "")], now())
+    Backend.objects.update(limit_kind="none")
+    assert NO_LIMIT in page(env)
+    stale = replace(selectors.flow_overall(env.operator), stale=True, age_s=20.0)
+    monkeypatch.setattr(selectors, "flow_overall", lambda *_: stale)
+    assert NO_LIMIT not in page(env)
 
 
 def test_a_drained_region_is_not_all_good(env: Env) -> None:
