@@ -23,7 +23,7 @@ from apps.definitions.models import Route, Server
 from apps.definitions.services import save_object
 from apps.web.kit import saving
 from apps.web.urls import urlpatterns
-from tests.browser import lasting, listen, needs_browser, patient_context, wrong_in
+from tests.browser import ASK_TWICE, lasting, listen, needs_browser, patient_context, wrong_in
 from tests.conftest import actor_of
 from tests.e2e.console_in_memory import first_id, put_env, put_request, put_request_and_alert, signed_in
 from tests.e2e.pages import ALIKE, PAGES, PARTS, paths
@@ -103,6 +103,7 @@ def test_the_palette_finds_a_pool_and_a_route_is_made_changed_and_deleted_by_han
     page.goto("/")
     page.keyboard.press("Control+k")
     page.get_by_label("Search", exact=True).fill("shop-ne")
+    assert page.evaluate(ASK_TWICE) == []
     page.get_by_role("link", name="acme/shop-next").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("shop-next")
     route_by_hand(page)

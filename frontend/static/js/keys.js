@@ -29,7 +29,10 @@ const KEYS = {
 function openPalette() {
   if (!palette || palette.open) return;
   const links = document.querySelectorAll("[data-palette] a:not(.new)");
-  find("[data-pages]").replaceChildren(...[...links].map((link) => link.cloneNode(true)));
+  const copies = [...links].map((link) => link.cloneNode(true));
+  // What is told by id is told in the navigation.
+  for (const copy of copies) copy.querySelector("[id]")?.removeAttribute("id");
+  find("[data-pages]").replaceChildren(...copies);
   input.value = find("#palette-results").innerHTML = "";
   filter();
   palette.showModal();
