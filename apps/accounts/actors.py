@@ -107,13 +107,13 @@ def memberships_of(user: User) -> list[Membership]:
     return list(user.memberships.select_related("account").order_by("id"))
 
 
-def actor_of_user(user: User, account_id: int | None = None) -> Actor | None:
-    """The actor that a signed-in person is in the account that they chose, else in their first; None without any."""
-    return actor_among(user, memberships_of(user), account_id)
+def actor_of_user(user: User) -> Actor | None:
+    """The actor that a person is in their first account; None without any."""
+    return actor_among(user, memberships_of(user), None)
 
 
 def actor_among(user: User, memberships: Sequence[Membership], account_id: int | None) -> Actor | None:
-    """The same, from memberships that were read already."""
+    """The actor that a signed-in person is in the account that they chose, else in their first; None without any."""
     chosen = next((each for each in memberships if each.account_id == account_id), None)
     membership = chosen or next(iter(memberships), None)
     if membership is None:

@@ -94,11 +94,6 @@ def states(channels: Iterable[AlertChannel]) -> Mapping[int, ChannelState]:
     return {row.channel_id: row for row in rows}
 
 
-def firing_count(actor: Actor) -> int:
-    """How many alerts of the actor's own account nobody has acknowledged."""
-    return Alert.objects.filter(account=actor.account, resolved_at=None, acknowledged_at=None).count()
-
-
 def _one(rows: QuerySet[T], pk: int) -> T:
     row = rows.filter(pk=pk).first() if 0 < pk < 2**63 else None
     if row is None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC
@@ -25,8 +24,6 @@ from apps.core.concurrency.locks import try_word
 BEGINNING = "0" * 64
 AT_ONCE = 500
 _BATCH = 1000
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,14 +46,12 @@ def issue(authority: Pair, name: str, *, client: bool, now: dt.datetime, days: i
     return _pair(_certificate(authority, name, key.public_key(), client=client, now=now, days=days), key)
 
 
-def sign_request(
-    authority: Pair, request: bytes, name: str, *, now: dt.datetime, days: int = ENROLLED_DAYS
-) -> x509.Certificate:
+def sign_request(authority: Pair, request: bytes, name: str, *, now: dt.datetime) -> x509.Certificate:
     """An agent's certificate for the key of a request (PEM); of the request nothing but its key counts.
 
     Raises ValueError with a sentence where it cannot be read, is not signed by its own key, or has another kind of key.
     """
-    return _certificate(authority, name, requested_key(request), client=False, now=now, days=days)
+    return _certificate(authority, name, requested_key(request), client=False, now=now, days=ENROLLED_DAYS)
 
 
 def requested_key(request: bytes) -> ec.EllipticCurvePublicKey:

@@ -17,13 +17,13 @@ from apps.definitions.models import Server
 from apps.drivers.logs import contract
 from apps.drivers.logs.contract import ExportFormat, Facet, Group, SqlAnswer, Usage
 from apps.logs.filters import parse
-from apps.logs.models import LogSettings, NodeLog
+from apps.logs.models import LogSettings
 from apps.logs.patterns import MOST_GROUPS, PATTERNS, USUAL_LINK_MBPS, Around, Found, PoolRegion, Weights, found
 from apps.logs.searching import Question, answering, question
 
 __all__ = [
     "COUNTED", "MEDIA_TYPES", "STATUS_CLASSES", "ExportFormat",
-    "archive", "collecting", "facets", "may_ask_much", "pattern", "settings_of", "sql", "usage",
+    "archive", "facets", "may_ask_much", "pattern", "settings_of", "sql", "usage",
 ]  # fmt: skip
 COUNTED, STATUS_CLASSES = contract.FACET_FIELDS, contract.STATUS_CLASSES
 MEDIA_TYPES: dict[ExportFormat, str] = {
@@ -92,11 +92,6 @@ def usage(account: Account) -> Usage:
 def settings_of(account: Account) -> LogSettings:
     """What the account wants; a row that is not stored where it never said anything."""
     return LogSettings.objects.filter(account=account).first() or LogSettings(account=account)
-
-
-def collecting() -> list[NodeLog]:
-    """How the lines of each node come in, for operators."""
-    return list(NodeLog.objects.select_related("node").order_by("node__name"))
 
 
 def may_ask_much(actor: Actor, what: str) -> None:

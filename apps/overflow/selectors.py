@@ -66,11 +66,9 @@ def _counted(facts: Facts, since: Since) -> Flow:
     return _flow(facts, [_measured(facts, each) for each in facts.pools], since)
 
 
-def flow_overall(actor: Actor, at: datetime | None = None) -> Flow:
+def flow_overall(actor: Actor) -> Flow:
     """The flow of everything that the actor may see."""
-    if at is None:
-        return once_per_sample(actor, "flow", lambda: flow_of(actor, None))
-    return flow_of(actor, None, at)
+    return once_per_sample(actor, "flow", lambda: flow_of(actor, None))
 
 
 def history(actor: Actor, pool: Pool | None, minutes: int) -> list[Point]:

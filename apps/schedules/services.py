@@ -41,9 +41,7 @@ def run_now(*, actor: Actor, schedule_id: int, reason: str = "") -> ScheduleRun:
     return run
 
 
-def run_by_trigger(
-    *, schedule_id: int, caller: str, body: str = "", result: dict[str, Any] | None = None, **columns: Any
-) -> ScheduleRun:
+def run_by_trigger(*, schedule_id: int, caller: str, body: str = "", **columns: Any) -> ScheduleRun:
     """Book a run for a call from outside, which has proved itself already; it may come out skipped (overlap).
 
     `body` is what the caller sent, `columns` further columns of the row. Raises NotFound for a schedule that is gone
@@ -56,9 +54,7 @@ def run_by_trigger(
         if schedule.paused:
             raise Conflict("The schedule is paused: resume it, then call again.")
         skipped = why_skipped(schedule.overlap, open_runs([schedule])[schedule.pk])
-        return _booked(
-            schedule, ScheduleRun.Cause.TRIGGER, caller, skipped=skipped, body=body, result=result or {}, **columns
-        )
+        return _booked(schedule, ScheduleRun.Cause.TRIGGER, caller, skipped=skipped, body=body, **columns)
 
 
 def pause(*, actor: Actor, schedule_id: int, expected_version: int | None = None, reason: str = "") -> Schedule:

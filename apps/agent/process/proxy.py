@@ -120,10 +120,10 @@ class Proxy:
         """Ask the current worker's Runtime API; raises OSError. `most` bytes or some more are read of long answers."""
         return ask(self.worker_socket, command, timeout, most=most)
 
-    def leaving_worker(self, pid: int, command: str, timeout: float = 3.0) -> str:
+    def leaving_worker(self, pid: int, command: str) -> str:
         """Ask a worker that is leaving, by way of the master; raises OSError, ProcessLookupError where it has left."""
         asked = ";".join(f"@!{pid} {each}" for each in command.split(";"))
-        answer = ask(self.master_socket, asked, timeout, half_close=True)
+        answer = ask(self.master_socket, asked, 3.0, half_close=True)
         if answer.startswith("Can't find"):
             raise ProcessLookupError(answer.strip())
         return answer

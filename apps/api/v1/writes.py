@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -22,7 +22,6 @@ from apps.definitions.sharing import must_own
 from apps.fleet.models import Fleet
 from apps.fleet.selectors import generations
 
-T = TypeVar("T")
 ENVELOPE = frozenset({"kind", "name", "account", "spec"})
 
 

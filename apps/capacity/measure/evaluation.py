@@ -51,18 +51,19 @@ def enough_requests(objective: ObjectiveSpec) -> int:
     return ceil(log(0.05) / log(1 - allowed_slow(objective)))
 
 
-def upper_bound(bad: int, all_of_them: float, *, z: float = Z_95) -> float:
+def upper_bound(bad: int, all_of_them: float) -> float:
     """The largest share that still fits so many of so many (one-sided Wilson score bound)."""
     if all_of_them <= 0:
         return 1.0
-    share, spread = bad / all_of_them, z * z / all_of_them
+    share, spread = bad / all_of_them, Z_95 * Z_95 / all_of_them
     middle = share + spread / 2
-    return min(1.0, (middle + z * sqrt(share * (1 - share) / all_of_them + spread / (4 * all_of_them))) / (1 + spread))
+    margin = Z_95 * sqrt(share * (1 - share) / all_of_them + spread / (4 * all_of_them))
+    return min(1.0, (middle + margin) / (1 + spread))
 
 
-def lower_bound(bad: int, all_of_them: float, *, z: float = Z_95) -> float:
+def lower_bound(bad: int, all_of_them: float) -> float:
     """The smallest share that still fits so many of so many."""
-    return 1 - upper_bound(round(all_of_them) - bad, all_of_them, z=z) if all_of_them > 0 else 0.0
+    return 1 - upper_bound(round(all_of_them) - bad, all_of_them) if all_of_them > 0 else 0.0
 
 
 def design_effect(tallies: Sequence[Tally]) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from apps.compiler.grammar import matching, one_of
-from apps.compiler.matching import patterns
 
 CACHING = {
     "no-store": "no-store",
@@ -54,6 +53,3 @@ def groups_of(text: str) -> int:
 def highest_group(text: str) -> int:
     """The highest group that a replacement asks for."""
     return max(map(int, re.findall(r"\\([1-9])", text)), default=0)
-
-
-pattern = patterns.pattern

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 
 from apps.compiler.matching import patterns
 from apps.compiler.matching.conditions import Sent, failing, is_within
-from apps.compiler.model.fleet import Pool
 from apps.compiler.model.policy import Rewrite, Rules
 from apps.compiler.model.shared import Listener, LoadBalancer, PathKind, Protocol, Redirect, Route
 from apps.compiler.policies import MAINTENANCE_STATUS, NOTHING, REFUSED_STATUS, allows, rules_of
@@ -252,8 +251,3 @@ def location_of(route: Route, redirect: Redirect, question: Question) -> str:
     queries = (query if redirect.keep_query else "", redirect.query or "")
     mark = "?" if any(queries) else ""
     return f"{scheme}://{redirect.host or question.bare_host}{shown}{path}{mark}{'&'.join(filter(None, queries))}"
-
-
-def label_of(pools: Mapping[str, Pool], pool_id: str) -> str:
-    """What people call a pool."""
-    return pools[pool_id].label if pool_id in pools else pool_id

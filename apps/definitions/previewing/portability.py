@@ -5,8 +5,6 @@ The same answer is shown before a load balancer moves, and keeps what its clouds
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from django.db.models import Q, QuerySet
 
 from apps.accounts.actors import Actor
@@ -43,15 +41,13 @@ def _may_read(actor: Actor, incompatibility: Incompatibility) -> bool:
     return actor.is_operator or (own and incompatibility.object_id.startswith(("route-", "pool-")))
 
 
-def incompatibilities_of(
-    balancer: LoadBalancer, routes: QuerySet[Route], pools: Collection[int] = ()
-) -> tuple[Incompatibility, ...]:
-    """Those of a load balancer with these of its routes, and with these pools besides those that it leads to."""
+def incompatibilities_of(balancer: LoadBalancer, routes: QuerySet[Route]) -> tuple[Incompatibility, ...]:
+    """Those of a load balancer with these of its routes and the pools that it leads to."""
     presented = certificates_on(balancer.pk)
     listeners = frozen_listeners(Listener.objects.filter(load_balancer=balancer), presented, address_in(None), [])
     shares = RoutePool.objects.filter(route__in=routes.order_by().values("pk"))
     front = frozen_load_balancer(balancer, listeners[balancer.pk], frozen_routes(routes, shares)[balancer.pk])
-    led = Q(pk__in=shares.values("pool")) | Q(listeners__load_balancer=balancer) | Q(pk__in=pools)
+    led = Q(pk__in=shares.values("pool")) | Q(listeners__load_balancer=balancer)
     frozen = frozen_pools(Pool.objects.filter(led).distinct(), None, [], {})
     return portability(front, frozen, frozen_certificates(presented), _addresses(balancer))
 

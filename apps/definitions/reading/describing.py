@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import Any
 
 from apps.accounts.models import Account, Grant
 from apps.compiler.model.stack import ON_FLEETS
@@ -74,7 +74,6 @@ Row = (
     | CertificateAuthority
     | Owned
 )
-S = TypeVar("S")
 
 KIND_OF_MODEL: dict[type[Any], str] = {
     Account: "Account",

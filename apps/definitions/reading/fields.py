@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 from apps.compiler.grammar import GrammarError
 from apps.core.errors import MOST_ERRORS, FieldError
 from apps.definitions.shapes.base.reading import escaped, unknown
-from apps.definitions.shapes.base.words import read_boolean, read_reference, read_title, real, whole
+from apps.definitions.shapes.base.words import read_boolean, read_reference, read_title, whole
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -75,11 +75,6 @@ class Reader:
 def integer(lowest: int, highest: int) -> Callable[[object], int]:
     """Grammar of a whole number between two bounds."""
     return whole(lowest, highest).read
-
-
-def number(lowest: float, highest: float) -> Callable[[object], float]:
-    """Grammar of a finite number between two bounds."""
-    return real(lowest, highest).read
 
 
 boolean, reference, title = read_boolean, read_reference, read_title

@@ -13,7 +13,6 @@ from apps.importing.options import ImportOptions
 from apps.importing.verdicts import Ledger
 
 Ref = tuple[str, str]  # namespace and name
-PROTOCOLS = ("http", "https")
 
 
 @dataclass(slots=True)

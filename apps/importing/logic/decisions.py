@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from apps.importing.logic.formulas import Atom, Formula, Known, atoms_of, simplified
 from apps.importing.verdicts import Line
 
-SOFT = frozenset({"auth", "rate"})
-
 
 @dataclass(frozen=True, slots=True)
 class Effect:

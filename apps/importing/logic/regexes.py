@@ -10,7 +10,6 @@ from apps.compiler.matching import patterns
 MOST = 64
 ANY, END = "\0", "\1"
 _QUANTIFIED = re.compile(r"(?:\.\*|\.\+)\??")
-_INSENSITIVE = re.compile(r"^\(\?i\)|^\(\?i:(.*)\)$")
 
 
 class _TooRich(Exception):

@@ -38,15 +38,15 @@ class Booked:
     more: bool
 
 
-def book(*, limit: int = BATCH) -> Booked:
-    """Book what is due of at most `limit` schedules: runs, gaps, the next instants; one transaction."""
+def book() -> Booked:
+    """Book what is due of at most `BATCH` schedules: runs, gaps, the next instants; one transaction."""
     with transaction.atomic():
         moment = database_now()
         schedules = list(
             due_schedules(moment)
             .select_related("account")
             .order_by("next_at")
-            .select_for_update(skip_locked=True, of=("self",))[:limit]
+            .select_for_update(skip_locked=True, of=("self",))[:BATCH]
         )
         opened = open_runs(schedules)
         decisions = [_decide(schedule, moment, opened[schedule.pk]) for schedule in schedules]
@@ -57,7 +57,7 @@ def book(*, limit: int = BATCH) -> Booked:
             if decision.gap is not None:
                 _note_gap(schedule, decision.gap)
     waiting = sum(run.state == ScheduleRun.State.WAITING for run in runs)
-    more = len(schedules) == limit or any(_is_due(decision, moment) for _, decision in decisions)
+    more = len(schedules) == BATCH or any(_is_due(decision, moment) for _, decision in decisions)
     return Booked(len(schedules), waiting, more)
 
 

@@ -31,9 +31,9 @@ MINUTES, NEWEST = 2, timedelta(minutes=4)
 REST = timedelta(seconds=30)
 
 
-def move_weights(stack: Stack, moment: datetime | None = None) -> list[Move]:
+def move_weights(stack: Stack) -> list[Move]:
     """Move the weights of every pool whose traffic asks for it; stale numbers and a move of just now move nothing."""
-    moment = moment or now()
+    moment = now()
     if stack.cloud_account.cloud != Cloud.AWS or _moved_lately(stack, moment):
         return []
     rates = _rates(stack, moment)

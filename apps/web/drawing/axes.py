@@ -33,9 +33,9 @@ class Scale:
         return _magnitudes(self.low, self.high, about) if self.log else _even(self.low, self.high, about)
 
 
-def linear(values: Iterable[float], begin: float, end: float, *, least: float = 1.0) -> Scale:
-    """From 0 to a round number above every value and `least`."""
-    top = max([least, *values])
+def linear(values: Iterable[float], begin: float, end: float) -> Scale:
+    """From 0 to a round number above every value and 1."""
+    top = max([1.0, *values])
     step = _step(top / 4)
     return Scale(0.0, math.ceil(top / step - 1e-9) * step, begin, end)
 

@@ -148,9 +148,9 @@ def draw_curve(
     return Drawing(plots, sentence)
 
 
-def thinned(moments: Sequence[SecondPoint], most: int = MOST_POINTS) -> list[SecondPoint]:
-    """At most so many: of a few neighbouring seconds rates are averaged, of latencies the worst is shown."""
-    size = -(-len(moments) // most)
+def thinned(moments: Sequence[SecondPoint]) -> list[SecondPoint]:
+    """At most MOST_POINTS: of a few neighbouring seconds rates are averaged, of latencies the worst is shown."""
+    size = -(-len(moments) // MOST_POINTS)
     if size <= 1:
         return list(moments)
     return [_together(moments[at : at + size]) for at in range(0, len(moments), size)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,7 @@ from apps.accounts.actors import Actor
 from apps.alerts.selectors import own_alerts
 from apps.observe import selectors as observe
 from apps.overflow import selectors as overflow
-from apps.overflow.flows import Flow, Point, PoolUse, RegionUse
+from apps.overflow.flows import Flow, PoolUse, RegionUse
 from apps.web.changes.rows import ChangeRow
 from apps.web.drawing.runs import Drawing
 from apps.web.drawing.trends import Marker, draw_trend
@@ -22,7 +21,6 @@ from apps.web.overview.incidents import Incident, alerts_alone, incidents, slowe
 from apps.web.overview.strip import states, tint
 
 MINUTES = 60
-NEIGHBOURS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,23 +80,6 @@ def trend_of(actor: Actor, flow: Flow, changes: Sequence[ChangeRow] = ()) -> Tre
     out = any((point.overflow_out_rps or 0.0) > 0 for point in points)
     lost = any((point.rejected_rps or 0.0) > 0 for point in points)
     return Trend(int(pool.pool_id.removeprefix("pool-")), pool.pool, region.name, drawing, out, lost)
-
-
-def together(points: Sequence[Point]) -> list[Point]:
-    """The mean of each few neighbours: single buckets of a quiet pool waver more than they say."""
-    groups = [points[at : at + NEIGHBOURS] for at in range(0, len(points), NEIGHBOURS)]
-    return [
-        Point(
-            group[-1].at,
-            *(
-                statistics.fmean(known)
-                if (known := [v for p in group if (v := getattr(p, name)) is not None])
-                else None
-                for name in ("demand_rps", "overflow_out_rps", "rejected_rps")
-            ),
-        )
-        for group in groups
-    ]
 
 
 def uses_of(flow: Flow) -> list[tuple[RegionUse, PoolUse]]:

@@ -21,7 +21,7 @@ from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import deleted_by_name, save_form, telling, version_shown
 from apps.web.kit.undoing import url_with
 from apps.web.kit.worst_first import first_of
-from apps.web.policies.list_form import ENTRIES, NetworkListForm
+from apps.web.policies.list_form import NetworkListForm
 
 SHOWN = 200
 # Seconds → words, in the order of the form.
@@ -75,7 +75,6 @@ def _form(request: PageRequest, stored: NetworkList | None) -> HttpResponse:
         return redirect("web:network-list", saved.pk)
     context: dict[str, Any] = {
         "form": form,
-        "entries_field": form[ENTRIES],
         "stored": stored,
         "version": version_shown(request, stored),
     }

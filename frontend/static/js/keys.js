@@ -18,7 +18,7 @@ const KEYS = {
   e: () => find("main .page-head [href$='/edit']")?.click(),
   g: () => (body.add("going"), setTimeout(() => body.remove("going"), 2500)),
   "/": () => {
-    const field = find("main [type=search], main [data-filter]");
+    const field = find("main [type=search]");
     field?.form?.querySelector(".folds")?.setAttribute("open", "");
     field?.focus();
   },

@@ -12,7 +12,6 @@ from apps.overflow.flows import Flow, Lane, Point, RegionUse
 from apps.web.drawing.trends import KINDS, Marker, draw_trend
 from apps.web.overview.figures import figures
 from apps.web.overview.incidents import DOWN, Incident, alerts_alone, vanished
-from apps.web.overview.screen import together
 from apps.web.overview.strip import states, tint
 
 QUIET = Flow((), (), 0.0, now(), 1.0, stale=False)
@@ -110,7 +109,7 @@ def test_what_is_rejected_has_its_reason(capped: float, why: str) -> None:
 
 def test_the_hour_is_drawn_with_its_limit_and_marks_and_with_a_gap_where_nothing_is_known() -> None:
     points = [Point(at, 10.0 + at / 600, 2.0, 0.0) for at in range(0, 3600, 10)]
-    drawing = draw_trend(together(points), limit=12.0, markers=[Marker(1800.0, "shop")], prefix="t", sentence="x")
+    drawing = draw_trend(points, limit=12.0, markers=[Marker(1800.0, "shop")], prefix="t", sentence="x")
     assert drawing is not None
     wide = drawing.plots[0]
     assert {"kept", "out", "demand", "limit", "marker"} <= {stroke.kind for stroke in wide.strokes}

@@ -13,7 +13,7 @@ from typing import Any
 from django.db.models import Manager
 from rest_framework import serializers
 
-from apps.definitions.shapes.base.words import HOSTNAME, NAME, PATH, REFERENCE
+from apps.definitions.shapes.base.words import HOSTNAME, NAME, REFERENCE
 
 
 class Sent(serializers.Serializer[Any]):
@@ -71,29 +71,14 @@ def hostname(**options: Any) -> serializers.Field[Any, Any, Any, Any]:
     return serializers.RegexField(HOSTNAME, max_length=253, **options)
 
 
-def path(**options: Any) -> serializers.Field[Any, Any, Any, Any]:
-    """A path as clients send it."""
-    return serializers.RegexField(PATH, max_length=1024, **options)
-
-
 def port(**options: Any) -> serializers.Field[Any, Any, Any, Any]:
     """1 to 65535."""
     return serializers.IntegerField(min_value=1, max_value=65535, **options)
 
 
-def time_ms(**options: Any) -> serializers.Field[Any, Any, Any, Any]:
-    """1 millisecond to one hour."""
-    return serializers.IntegerField(min_value=1, max_value=3_600_000, **options)
-
-
 def text(longest: int, **options: Any) -> serializers.Field[Any, Any, Any, Any]:
     """Text that may be empty."""
     return serializers.CharField(max_length=longest, allow_blank=True, **options)
-
-
-def title(**options: Any) -> serializers.Field[Any, Any, Any, Any]:
-    """What people call a region, fleet or account."""
-    return serializers.CharField(max_length=120, **options)
 
 
 def word(words: Any, **options: Any) -> serializers.Field[Any, Any, Any, Any]:

@@ -62,12 +62,10 @@ class State:
         return self.seconds - self.elapsed
 
 
-def first_state(
-    objective: ObjectiveSpec, *, guess: float, max_rate: float, arrivals: str, seconds: float, tuning: Tuning = TUNING
-) -> State:
+def first_state(objective: ObjectiveSpec, *, guess: float, max_rate: float, arrivals: str, seconds: float) -> State:
     """The state before anything was sent."""
     constant = arrivals == Arrivals.CONSTANT
     # A single server that meets the objective at all keeps up with one request at a time.
-    one_at_a_time = (1.0 if constant else tuning.half_busy) * 1000 / objective.max_latency_ms
-    warm_rate = min(max(tuning.lowest_rate, min(tuning.warm_rate, one_at_a_time)), max_rate)
-    return State(objective, max_rate, constant, seconds, guess, warm_rate, ceiling=max_rate, tuning=tuning)
+    one_at_a_time = (1.0 if constant else TUNING.half_busy) * 1000 / objective.max_latency_ms
+    warm_rate = min(max(TUNING.lowest_rate, min(TUNING.warm_rate, one_at_a_time)), max_rate)
+    return State(objective, max_rate, constant, seconds, guess, warm_rate, ceiling=max_rate)

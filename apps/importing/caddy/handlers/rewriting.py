@@ -19,7 +19,6 @@ from apps.importing.values.moves import Changed
 from apps.importing.values.parsing import Path
 
 SAME = ("{http.request.uri}", "{http.request.uri.path}", "{http.request.orig_uri}", "{http.request.orig_uri.path}")
-WHOLE = "^(.*)$"
 
 
 @dataclass(slots=True)

@@ -24,7 +24,6 @@ FLAGS = frozenset(
         *("renegotiate", "no-renegotiate"),
     }
 )
-WITH_TWO = frozenset({"source"})
 
 
 @dataclass(slots=True)

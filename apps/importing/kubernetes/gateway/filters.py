@@ -117,7 +117,7 @@ def _redirect(found: Filters, route: Manifest, at: Path, path_kind: str) -> None
             made["host"] = grammar.redirect_host(said["hostname"])
         if said.get("port"):
             made["port"] = grammar.port(said["port"])
-        made |= _new_path(route, (*at, "requestRedirect", "path"), path_kind, "path", "prefix")
+        made |= _new_path(route, (*at, "requestRedirect", "path"), path_kind)
     except GrammarError as error:
         route.impossible(at, f"{error.message} Its requests get 500.")
         found.broken = True
@@ -135,7 +135,7 @@ def _rewrite(found: Filters, route: Manifest, at: Path, path_kind: str) -> None:
     try:
         if said.get("hostname"):
             found.rules.setdefault("rewrite", {})["host"] = grammar.server_host(said["hostname"])
-        new = _new_path(route, (*at, "urlRewrite", "path"), path_kind, "path", "prefix")
+        new = _new_path(route, (*at, "urlRewrite", "path"), path_kind)
     except GrammarError as error:
         route.impossible(at, f"{error.message} Its requests get 500.")
         found.broken = True
@@ -146,15 +146,15 @@ def _rewrite(found: Filters, route: Manifest, at: Path, path_kind: str) -> None:
     route.mapped((*at, "urlRewrite"))
 
 
-def _new_path(route: Manifest, at: Path, path_kind: str, full: str, prefix: str) -> dict[str, str]:
+def _new_path(route: Manifest, at: Path, path_kind: str) -> dict[str, str]:
     kind = route.at(*at, "type")
     if kind is None:
         return {}
     if kind == "ReplaceFullPath":
-        return {full: grammar.path(route.at(*at, "replaceFullPath") or "/")}
+        return {"path": grammar.path(route.at(*at, "replaceFullPath") or "/")}
     if path_kind != "prefix":
         raise GrammarError("prefix", "Only the prefix of a PathPrefix can be replaced.")
-    return {prefix: grammar.prefix_path(str(route.at(*at, "replacePrefixMatch") or "/").rstrip("/") or "/")}
+    return {"prefix": grammar.prefix_path(str(route.at(*at, "replacePrefixMatch") or "/").rstrip("/") or "/")}
 
 
 def _cors(found: Filters, route: Manifest, at: Path, _: str) -> None:

@@ -73,9 +73,9 @@ def from_proxy(listener: Listener) -> Words:
     return ("{", f"src,map_ip({proxies_path(listener.id)})", "-m", "found", "}")
 
 
-def from_forwarder(listener: Listener, address: str = "src") -> Words:
-    """Condition: the address is one of those whose X-Forwarded-For or Forwarded is believed."""
-    return ("{", f"{address},map_ip({forwarders_path(listener.id)})", "-m", "found", "}")
+def from_forwarder(listener: Listener) -> Words:
+    """Condition: the sender is one of those whose X-Forwarded-For or Forwarded is believed."""
+    return ("{", f"src,map_ip({forwarders_path(listener.id)})", "-m", "found", "}")
 
 
 def _writes(listener: Listener, word: str, address: str) -> Words:
