@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db.models import QuerySet
 from rest_framework.request import Request
@@ -27,6 +28,7 @@ from apps.rollouts.selectors import conditions_of
 
 Rows = Callable[[Actor], QuerySet[Any]]
 Show = Callable[[Any, Actor], dict[str, Any]]
+Row = TypeVar("Row")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,16 @@ def only(rows: QuerySet[Any]) -> Any:
     if row is None:
         raise NotFound("There is no such object, or you may not see it.")
     return row
+
+
+def when_it_rests(request: Request, read: Callable[[], Row], *, goes_on: Callable[[Row], bool], poll_s: float) -> Row:
+    """What is read as soon as it does not go on, or as it stands when the seconds of `wait` are over."""
+    deadline = time.monotonic() + requests.wait(request)
+    found = read()
+    while goes_on(found) and time.monotonic() < deadline:
+        time.sleep(poll_s)
+        found = read()
+    return found
 
 
 def page_by_id(request: Request, rows: QuerySet[Any], *, newest_first: bool = False) -> tuple[list[Any], str | None]:

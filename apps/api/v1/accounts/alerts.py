@@ -12,7 +12,8 @@ from apps.alerts import selectors, services
 from apps.alerts.models import Alert, Notification, Silence
 from apps.api.v1.accounts.webhooks import number_of
 from apps.api.v1.protocol import requests
-from apps.api.v1.views import page_by_id, page_response
+from apps.api.v1.schemas.nouns import watching as shown
+from apps.api.v1.views import ACCOUNT, listed, narrowed, page_by_id, page_response
 from apps.api.v1.writes import no_dry_run
 from apps.core.errors import FieldError, Invalid
 
@@ -21,68 +22,13 @@ STATES = ("firing", "resolved")
 
 def shape(row: Alert, silenced: bool) -> dict[str, Any]:
     """An alert with its findings."""
-    return {
-        "id": row.pk,
-        "account": row.account.name,
-        "title": row.title,
-        "severity": row.severity,
-        "state": "firing" if row.resolved_at is None else "resolved",
-        "silenced": silenced,
-        "since": row.since,
-        "opened_at": row.opened_at,
-        "resolved_at": row.resolved_at,
-        "acknowledged_at": row.acknowledged_at,
-        "acknowledged_by": row.acknowledged_by,
-        "findings": [
-            {
-                "rule": each.rule,
-                "watches": each.watches,
-                "severity": each.severity,
-                "object_kind": each.object_kind,
-                "object": each.name,
-                "title": each.title,
-                "detail": each.detail,
-                "since": each.since,
-                "ended_at": each.ended_at,
-            }
-            for each in row.findings.all()
-        ],
-    }
-
-
-def message_shape(row: Notification) -> dict[str, Any]:
-    """One message with every attempt; what it says is on its page."""
-    return {
-        "id": row.pk,
-        "event": row.event,
-        "thread": row.thread,
-        "title": row.content["title"],
-        "state": row.state,
-        "created_at": row.created_at,
-        "next_at": row.next_at,
-        "finished_at": row.finished_at,
-        "attempts": row.attempts,
-    }
+    state = "firing" if row.resolved_at is None else "resolved"
+    return shown.Alert.of(row, state=state, silenced=silenced)
 
 
 def silence_shape(row: Silence) -> dict[str, Any]:
     """A silence that has not ended."""
-    return {
-        "id": row.pk,
-        "account": row.account.name,
-        "spec": services.document(row),
-        "reason": row.reason,
-        "created_at": row.created_at,
-        "created_by": row.created_by,
-    }
-
-
-def of_account(request: Request, rows: Any) -> Any:
-    """The rows of the account that `account` names, all of them without it."""
-    account = request.query_params.get("account")
-    if account and not account.isprintable():
-        raise Invalid([FieldError("/account", "filter", "Use a name that an account can have.")])
-    return rows.filter(account__name=account) if account else rows
+    return shown.Silence.of(row, spec=services.document(row))
 
 
 def _state(request: Request, known: tuple[str, ...] | list[str]) -> str:
@@ -97,7 +43,8 @@ class AlertList(APIView):
 
     def get(self, request: Request) -> Response:
         """`limit`, `cursor`, `account`, `state`."""
-        rows, state = of_account(request, selectors.alerts(requests.actor_of(request))), _state(request, STATES)
+        rows = narrowed(request, ACCOUNT, selectors.alerts(requests.actor_of(request)))
+        state = _state(request, STATES)
         rows = rows.filter(resolved_at__isnull=state == "firing") if state else rows
         found, cursor = page_by_id(request, rows, newest_first=True)
         silenced = selectors.silenced(found)
@@ -130,9 +77,7 @@ class SilenceCollection(APIView):
 
     def get(self, request: Request) -> Response:
         """`limit`, `cursor`, `account`."""
-        rows = of_account(request, selectors.silences(requests.actor_of(request)))
-        found, cursor = page_by_id(request, rows)
-        return page_response(request, [silence_shape(row) for row in found], cursor)
+        return listed(request, selectors.silences(requests.actor_of(request)), silence_shape, filters=ACCOUNT)
 
     def post(self, request: Request) -> Response:
         """`{spec: {rule?, objects?, ends_at}, reason}`."""
@@ -165,7 +110,7 @@ class SendTest(APIView):
         """The message, which is sent within a second."""
         no_dry_run(request)
         row = services.send_test(actor=requests.actor_of(request), channel_id=number_of(pk))
-        return Response(message_shape(row), status=202)
+        return Response(shown.AlertMessage.of(row), status=202)
 
 
 class Messages(APIView):
@@ -176,5 +121,4 @@ class Messages(APIView):
         rows = selectors.notifications(selectors.channel(requests.actor_of(request), number_of(pk)))
         state = _state(request, Notification.State.values)
         rows = rows.filter(state=state) if state else rows
-        found, cursor = page_by_id(request, rows, newest_first=True)
-        return page_response(request, [message_shape(row) for row in found], cursor)
+        return listed(request, rows, shown.AlertMessage.of, newest_first=True)

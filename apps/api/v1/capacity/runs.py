@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,7 +11,7 @@ from rest_framework.views import APIView
 
 from apps.api.v1.protocol import requests
 from apps.api.v1.schemas.nouns import capacity as shown
-from apps.api.v1.views import listed, one
+from apps.api.v1.views import listed, one, when_it_rests
 from apps.api.v1.writes import no_dry_run
 from apps.capacity import selectors, services
 from apps.capacity.models import Run
@@ -81,11 +80,7 @@ class RunDetail(APIView):
 
     def get(self, request: Request, pk: str) -> Response:
         """The run with its result."""
-        deadline = time.monotonic() + requests.wait(request)
-        found = _run(request, pk)
-        while found.state in Run.OPEN and time.monotonic() < deadline:
-            time.sleep(POLL_S)
-            found = _run(request, pk)
+        found = when_it_rests(request, lambda: _run(request, pk), goes_on=_goes_on, poll_s=POLL_S)
         return Response(run_shape(found))
 
 
@@ -191,6 +186,10 @@ class BlackoutDetail(APIView):
         actor = requests.actor_of(request)
         services.end_blackout(actor=actor, blackout_id=one(selectors.blackouts(actor), pk).pk)
         return Response(status=204)
+
+
+def _goes_on(row: Run) -> bool:
+    return row.state in Run.OPEN
 
 
 def _run(request: Request, pk: str) -> Run:

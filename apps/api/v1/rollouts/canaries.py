@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
@@ -13,7 +12,7 @@ from rest_framework.views import APIView
 
 from apps.api.v1.protocol import requests
 from apps.api.v1.schemas.nouns import progress as shown
-from apps.api.v1.views import listed, of_state, one, only
+from apps.api.v1.views import listed, of_state, one, only, when_it_rests
 from apps.api.v1.writes import no_dry_run
 from apps.canaries import selectors, services
 from apps.canaries.models import Canary
@@ -63,11 +62,7 @@ class Detail(APIView):
 
     def get(self, request: Request, pk: str) -> Response:
         """The canary as it is."""
-        deadline = time.monotonic() + requests.wait(request)
-        found = _row(request, pk)
-        while found.state == Canary.State.RUNNING and time.monotonic() < deadline:
-            time.sleep(POLL_S)
-            found = _row(request, pk)
+        found = when_it_rests(request, lambda: _row(request, pk), goes_on=_goes_on, poll_s=POLL_S)
         return Response(canary_shape(found))
 
 
@@ -83,6 +78,10 @@ class Act(APIView):
         row = _row(request, pk)
         actor = requests.actor_of(request)
         return _answer(self.service(actor=actor, canary_id=row.pk, reason=requests.reason(request)))
+
+
+def _goes_on(row: Canary) -> bool:
+    return row.state == Canary.State.RUNNING
 
 
 def _row(request: Request, pk: str) -> Canary:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from rest_framework.request import Request
@@ -11,7 +10,7 @@ from rest_framework.views import APIView
 
 from apps.api.v1.protocol import requests
 from apps.api.v1.schemas.nouns import progress as shown
-from apps.api.v1.views import listed, one
+from apps.api.v1.views import listed, one, when_it_rests
 from apps.rollouts import selectors
 from apps.rollouts.models import Rollout
 from apps.rollouts.push.states import TERMINAL
@@ -56,9 +55,9 @@ class RolloutDetail(APIView):
     def get(self, request: Request, pk: str) -> Response:
         """The rollout with its steps."""
         actor, number = requests.actor_of(request), int(pk)
-        deadline = time.monotonic() + requests.wait(request)
-        found = selectors.rollout(actor, number)
-        while found.state not in TERMINAL and time.monotonic() < deadline:
-            time.sleep(POLL_S)
-            found = selectors.rollout(actor, number)
+        found = when_it_rests(request, lambda: selectors.rollout(actor, number), goes_on=_goes_on, poll_s=POLL_S)
         return Response(rollout(found))
+
+
+def _goes_on(row: Rollout) -> bool:
+    return row.state not in TERMINAL

@@ -130,7 +130,7 @@ class SavedSearch(words.Shown):
     """A filter under a name."""
 
     id = words.ident()
-    account = words.name()
+    account = words.name(source="account.name")
     name = words.name()
     spec = SavedSearchSpec()
     unit = serializers.CharField(allow_null=True)
@@ -260,9 +260,9 @@ class LogForward(words.Shown):
     kind = words.word(["LogForward"])
     id = words.ident()
     name = words.name()
-    account = words.name()
+    account = words.name(source="account.name")
     version = words.whole(1, 2**31)
-    url = serializers.CharField(help_text="The URL of the log forward.")
+    url = words.Url("log-forwards", help_text="The URL of the log forward.")
     spec = LogForwardSpec()
     sent = words.count()
     refused = words.count()

@@ -10,7 +10,8 @@ from rest_framework.views import APIView
 
 from apps.api.v1.accounts.webhooks import number_of
 from apps.api.v1.protocol import requests
-from apps.api.v1.views import detail_response, page_by_id, page_response
+from apps.api.v1.schemas import request_lines as shown
+from apps.api.v1.views import ACCOUNT, NAME, detail_response, listed
 from apps.api.v1.writes import no_dry_run
 from apps.core.errors import FieldError, Invalid
 from apps.logs.forward import services
@@ -21,23 +22,7 @@ FIELDS = ("kind", "name", "account", "spec")
 
 def shape(row: LogForward) -> dict[str, Any]:
     """A log forward and how it does; the header's value is never shown."""
-    return {
-        "kind": "LogForward",
-        "id": row.pk,
-        "name": row.name,
-        "account": row.account.name,
-        "version": row.version,
-        "url": f"/api/v1/log-forwards/{row.pk}",
-        "spec": services.document(row),
-        "sent": row.sent,
-        "refused": row.refused,
-        "skipped": row.skipped,
-        "sent_at": row.sent_at,
-        "failing_since": row.failing_since,
-        "error": row.error,
-        "created_at": row.created_at,
-        "created_by": row.created_by,
-    }
+    return shown.LogForward.of(row, kind="LogForward", spec=services.document(row))
 
 
 def _changed(row: LogForward, status: int = 200) -> Response:
@@ -57,14 +42,7 @@ class LogForwardCollection(APIView):
 
     def get(self, request: Request) -> Response:
         """`limit`, `cursor`, `name`, `account`."""
-        rows = services.forwards(requests.actor_of(request))
-        for parameter, field in (("name", "name"), ("account", "account__name")):
-            value = request.query_params.get(parameter)
-            if value and not value.isprintable():
-                raise Invalid([FieldError(f"/{parameter}", "filter", "Use a name that an object can have.")])
-            rows = rows.filter(**{field: value}) if value else rows
-        found, cursor = page_by_id(request, rows)
-        return page_response(request, [shape(row) for row in found], cursor)
+        return listed(request, services.forwards(requests.actor_of(request)), shape, filters=NAME | ACCOUNT)
 
     def post(self, request: Request) -> Response:
         """`{name, account?, spec: {url, filter?, ca?, header_name?, header_value?, enabled?}}`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,7 +11,7 @@ from rest_framework.views import APIView
 
 from apps.api.v1.protocol import requests
 from apps.api.v1.schemas.nouns import progress as shown
-from apps.api.v1.views import listed, of_state, one, only
+from apps.api.v1.views import listed, of_state, one, only, when_it_rests
 from apps.api.v1.writes import no_dry_run
 from apps.definitions import selectors as definitions
 from apps.replacements import selectors, services
@@ -62,11 +61,7 @@ class Detail(APIView):
 
     def get(self, request: Request, pk: str) -> Response:
         """The replacement with its servers."""
-        deadline = time.monotonic() + requests.wait(request)
-        found = _row(request, pk)
-        while _goes_on(found) and time.monotonic() < deadline:
-            time.sleep(POLL_S)
-            found = _row(request, pk)
+        found = when_it_rests(request, lambda: _row(request, pk), goes_on=_goes_on, poll_s=POLL_S)
         return Response(replacement_shape(found))
 
 

@@ -8,11 +8,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from apps.api.v1.accounts.alerts import of_account
 from apps.api.v1.accounts.webhooks import number_of
 from apps.api.v1.protocol import requests
+from apps.api.v1.schemas import request_lines as shown
 from apps.api.v1.traffic.request_logs import window
-from apps.api.v1.views import page_by_id, page_response
+from apps.api.v1.views import ACCOUNT, listed
 from apps.api.v1.writes import no_dry_run
 from apps.logs import saved
 from apps.logs.models import SavedSearch
@@ -20,16 +20,11 @@ from apps.logs.models import SavedSearch
 
 def shape(row: SavedSearch) -> dict[str, Any]:
     """A saved search."""
-    return {
-        "id": row.pk,
-        "account": row.account.name,
-        "name": row.name,
-        "spec": saved.document(row),
-        "unit": saved.unit(row) if row.measure else None,
-        "measured_until": row.measured_until,
-        "created_at": row.created_at,
-        "created_by": row.created_by,
-    }
+    return shown.SavedSearch.of(row, spec=saved.document(row), unit=_unit(row))
+
+
+def _unit(row: SavedSearch) -> str | None:
+    return saved.unit(row) if row.measure else None
 
 
 class Collection(APIView):
@@ -37,9 +32,7 @@ class Collection(APIView):
 
     def get(self, request: Request) -> Response:
         """`limit`, `cursor`, `account`."""
-        rows = of_account(request, saved.searches(requests.actor_of(request)))
-        found, cursor = page_by_id(request, rows)
-        return page_response(request, [shape(row) for row in found], cursor)
+        return listed(request, saved.searches(requests.actor_of(request)), shape, filters=ACCOUNT)
 
     def post(self, request: Request) -> Response:
         """`{name, spec: {filter, metric?}, account?}`."""
@@ -77,4 +70,4 @@ class History(APIView):
         row = saved.search(requests.actor_of(request), number_of(pk))
         points = saved.history(row, *window(request.query_params))
         found = [{"minute": each.minute, "lines": each.lines, "value": each.value} for each in points]
-        return Response({"unit": saved.unit(row) if row.measure else None, "points": found})
+        return Response({"unit": _unit(row), "points": found})

@@ -131,7 +131,7 @@ class AlertFinding(words.Shown):
     watches = serializers.CharField()
     severity = words.word(list(SEVERITIES))
     object_kind = serializers.CharField()
-    object = words.text(80)
+    object = words.text(80, source="name")
     title = words.text(200)
     detail = words.text(1000)
     since = words.instant()
@@ -142,7 +142,7 @@ class Alert(words.Shown):
     """What is wrong for one cause, with every object that it affects."""
 
     id = words.ident()
-    account = words.name()
+    account = words.name(source="account.name")
     title = words.text(200)
     severity = words.word(list(SEVERITIES))
     state = words.word(["firing", "resolved"])
@@ -161,7 +161,7 @@ class AlertMessage(words.Shown):
     id = words.ident()
     event = words.word(NotificationRow.Event.values)
     thread = words.text(40)
-    title = words.text(200)
+    title = words.text(200, source="content.title")
     state = words.word(NotificationRow.State.values)
     created_at = words.instant()
     next_at = words.instant(allow_null=True)
@@ -181,7 +181,7 @@ class Silence(words.Shown):
     """Nobody is told of what it covers until it ends."""
 
     id = words.ident()
-    account = words.name()
+    account = words.name(source="account.name")
     spec = SilenceSpec()
     reason = words.text(200)
     created_at = words.instant()
