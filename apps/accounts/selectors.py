@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from django.db.models import QuerySet
+from typing import TypeVar
+
+from django.db.models import Model, QuerySet
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
-from apps.core.errors import NotFound
+from apps.core.errors import NotFound, there
+
+M = TypeVar("M", bound=Model)
 
 
 def accounts(actor: Actor) -> QuerySet[Account]:
@@ -21,3 +25,8 @@ def account_named(actor: Actor, name: str) -> Account:
     if found is None:
         raise NotFound("There is no such account, or you may not see it.")
     return found
+
+
+def only(rows: QuerySet[M], pk: int) -> M:
+    """The row with this id among those that the actor may see. Raises NotFound, alike for foreign and missing ones."""
+    return there(rows.filter(pk=pk).first() if 0 < pk < 2**63 else None)

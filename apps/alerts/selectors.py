@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import TypeVar
 
 from django.db.models import Prefetch, Q, QuerySet
 
@@ -17,12 +16,8 @@ from apps.alerts.models import Alert, ChannelState, Finding, Notification, Silen
 from apps.alerts.rules import Rule, rules_of
 from apps.alerts.telling.planning import silenced_alerts
 from apps.core.clock import now
-from apps.core.errors import NotFound
 from apps.definitions.models import AlertChannel, AlertRule
 from apps.definitions.selectors import alert_channels, only
-
-T = TypeVar("T", Alert, Silence)
-_MISSING = "There is no such object, or you may not see it."
 
 
 def alerts(actor: Actor) -> QuerySet[Alert]:
@@ -38,7 +33,7 @@ def own_alerts(actor: Actor) -> QuerySet[Alert]:
 
 def alert(actor: Actor, pk: int) -> Alert:
     """One alert. Raises NotFound."""
-    return _one(alerts(actor), pk)
+    return only(alerts(actor), pk)
 
 
 def silenced(rows: Iterable[Alert]) -> frozenset[int]:
@@ -70,7 +65,7 @@ def silences(actor: Actor) -> QuerySet[Silence]:
 
 def silence(actor: Actor, pk: int) -> Silence:
     """One silence that has not ended. Raises NotFound."""
-    return _one(silences(actor), pk)
+    return only(silences(actor), pk)
 
 
 def rules(actor: Actor) -> list[Rule]:
@@ -92,10 +87,3 @@ def states(channels: Iterable[AlertChannel]) -> Mapping[int, ChannelState]:
     """How channels do, by primary key; one that was never sent anything is not there."""
     rows = ChannelState.objects.filter(channel__in=[each.pk for each in channels])
     return {row.channel_id: row for row in rows}
-
-
-def _one(rows: QuerySet[T], pk: int) -> T:
-    row = rows.filter(pk=pk).first() if 0 < pk < 2**63 else None
-    if row is None:
-        raise NotFound(_MISSING)
-    return row

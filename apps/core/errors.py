@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
+from typing import TypeVar
 
 # Nobody reads more of them, and a hostile body could make half a million.
 MOST_ERRORS = 1_000
+# The same sentence for both: who may not see an object does not learn whether it is there.
+MISSING = "There is no such object, or you may not see it."
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,13 @@ class NotFound(SpillwayError):
 
     status = 404
     title = "Not found"
+
+
+def there(found: T | None, detail: str = MISSING) -> T:
+    """What was looked for. Raises NotFound where it is None."""
+    if found is None:
+        raise NotFound(detail)
+    return found
 
 
 class Forbidden(SpillwayError):

@@ -17,9 +17,10 @@ from django.db.models import Model, Prefetch, Q, QuerySet
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Grant, Hostname
+from apps.accounts.selectors import only
 from apps.compiler.matching.hosts import ANY, ending_of, is_wildcard
 from apps.compiler.model.shared import Protocol
-from apps.core.errors import FieldError, Invalid, NotFound
+from apps.core.errors import FieldError, Invalid
 from apps.definitions.affected_targets import load_balancers_following
 from apps.definitions.filters import filter_routes
 from apps.definitions.listing import ListedRoute, listed
@@ -375,11 +376,3 @@ def read_cursor(text: str) -> RouteKey:
     if not (host + path).isprintable():
         raise Invalid([FieldError("/cursor", "cursor", "Take the cursor from next_cursor of the page before.")])
     return host, path, pk
-
-
-def only(rows: QuerySet[M], pk: int) -> M:
-    """The one row with this id among those that the actor may see. Raises NotFound."""
-    row = rows.filter(pk=pk).first() if 0 < pk < 2**63 else None
-    if row is None:
-        raise NotFound("There is no such object, or you may not see it.")
-    return row

@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import Prefetch
 
 from apps.accounts.actors import Actor
-from apps.core.errors import NotFound
+from apps.core.errors import there
 from apps.definitions.freezing.zone_records import values_of
 from apps.definitions.models import Record, Zone
 from apps.definitions.selectors import records, zones
@@ -42,10 +42,7 @@ class ZoneState:
 
 def zone_for(actor: Actor, zone_id: int) -> Zone:
     """The zone, as far as the actor may know of it. Raises NotFound."""
-    found = zones(actor).filter(pk=zone_id).first()
-    if found is None:
-        raise NotFound("There is no such zone, or you may not see it.")
-    return found
+    return there(zones(actor).filter(pk=zone_id).first(), "There is no such zone, or you may not see it.")
 
 
 def key_of(zone: Zone, record: Record) -> Key:

@@ -18,10 +18,11 @@ from apps.accounts import roles
 from apps.accounts.actors import Actor
 from apps.accounts.models import Invitation, Membership, User
 from apps.accounts.quotas import lock_quotas, refuse_over_quota
+from apps.accounts.selectors import only
 from apps.accounts.sign_in import invitations
 from apps.audit import services as audit
 from apps.core.clock import now
-from apps.core.errors import Conflict, FieldError, Invalid, NotFound
+from apps.core.errors import MISSING, Conflict, FieldError, Invalid, NotFound, there
 from apps.members import reading, selectors
 
 NOUN = "invitations"
@@ -107,10 +108,10 @@ def _too_many(row: Invitation) -> bool:
 @transaction.atomic
 def take_back(*, actor: Actor, invitation_id: int, reason: str = "") -> Invitation:
     """Revoke an invitation: its link does not work any more. Raises NotFound, Forbidden."""
-    row = selectors.one(selectors.invitations(actor), invitation_id)
+    row = only(selectors.invitations(actor), invitation_id)
     actor.must_manage(row.account, "people", NOUN)
     if not selectors.invitations(actor).filter(pk=invitation_id).update(revoked_at=now()):
-        raise NotFound(selectors.MISSING)
+        raise NotFound(MISSING)
     _record(actor, "delete", row, before=_document(row), reason=reason)
     return row
 
@@ -121,9 +122,7 @@ def come_in_as_new(*, secret: str, username: str, password: str) -> User:
     The address is theirs only when the link was mailed to it. Raises NotFound for a secret that does not open,
     Invalid with `/username` and `/password`.
     """
-    found = invitations.open_invitation(secret)
-    if found is None:
-        raise NotFound(invitations.GONE)
+    found = there(invitations.open_invitation(secret), invitations.GONE)
     user = User(username=username, email=found.email if found.mailed else "")
     _check(user, password)
     user.password = make_password(password)  # slow on purpose, so before the transaction

@@ -9,6 +9,7 @@ from apps.accounts import roles
 from apps.accounts.actors import Actor
 from apps.accounts.models import Membership
 from apps.accounts.quotas import lock_quotas
+from apps.accounts.selectors import only
 from apps.accounts.sign_in.invitations import open_ones
 from apps.audit import services as audit
 from apps.core.clock import now
@@ -64,12 +65,12 @@ def remove_person(
 
 def _taken(actor: Actor, pk: int, expected_version: int | None, *, may_leave: bool = False) -> Membership:
     """The row, with changes of its account's people held off until the end of the transaction."""
-    row = selectors.one(selectors.memberships(actor), pk)
+    row = only(selectors.memberships(actor), pk)
     leaves = may_leave and actor.user_id == row.user_id and not actor.impersonating
     if not leaves:
         actor.must_manage(row.account, "people", NOUN)
     lock_quotas(row.account)
-    fresh = selectors.one(selectors.memberships(actor), pk)
+    fresh = only(selectors.memberships(actor), pk)
     reading.check_version(fresh.version, expected_version)
     return fresh
 

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeVar
 
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Q, QuerySet
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, ApiToken, Invitation, Membership
 from apps.core.clock import now
-from apps.core.errors import NotFound
-
-M = TypeVar("M", bound=Model)
-BIGGEST = 2**63
-MISSING = "There is no such object, or you may not see it."
 
 
 def memberships(actor: Actor) -> QuerySet[Membership]:
@@ -48,11 +42,3 @@ def people_expected(account: Account) -> int:
 def counts(account: Account) -> Mapping[str, int]:
     """How many of the quotas `tokens` and `people` are used."""
     return {"tokens": live_tokens(account).count(), "people": people_expected(account)}
-
-
-def one(rows: QuerySet[M], pk: int) -> M:
-    """The row with this id among the visible ones. Raises NotFound, alike for foreign and missing ones."""
-    found = rows.filter(pk=pk).first() if pk < BIGGEST else None
-    if found is None:
-        raise NotFound(MISSING)
-    return found

@@ -14,10 +14,11 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account, ApiToken, Membership
 from apps.accounts.quotas import lock_quotas, refuse_over_quota
 from apps.accounts.scopes import covers
+from apps.accounts.selectors import only
 from apps.accounts.tokens import new_token
 from apps.audit import services as audit
 from apps.core.clock import now
-from apps.core.errors import FieldError, Invalid, NotFound
+from apps.core.errors import MISSING, FieldError, Invalid, NotFound
 from apps.members import reading, selectors
 
 NOUN = "tokens"
@@ -87,10 +88,10 @@ def make_token(
 @transaction.atomic
 def revoke_token(*, actor: Actor, token_id: int, reason: str = "") -> ApiToken:
     """End a token: from now on it looks like one that never was. Raises NotFound, Forbidden."""
-    row = selectors.one(selectors.tokens(actor), token_id)
+    row = only(selectors.tokens(actor), token_id)
     actor.must_manage(row.account, "tokens", NOUN)
     if not ApiToken.objects.filter(pk=row.pk, revoked_at=None).update(revoked_at=now()):
-        raise NotFound(selectors.MISSING)
+        raise NotFound(MISSING)
     _record(actor, "delete", row, before=document(row), reason=reason)
     return row
 

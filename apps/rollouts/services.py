@@ -36,7 +36,7 @@ from django.db import transaction
 from apps.accounts.actors import Actor
 from apps.audit import services as audit
 from apps.core.clock import database_now, now
-from apps.core.errors import Conflict, FieldError, Invalid, NotFound
+from apps.core.errors import Conflict, FieldError, Invalid, NotFound, there
 from apps.core.queue import enqueue_on_commit
 from apps.fleet.models import Fleet
 from apps.fleet.services import RECONCILE_TASK, request_push
@@ -196,10 +196,7 @@ def _must_say_why(reason: str) -> None:
 
 
 def _fleet(fleet_id: int) -> Fleet:
-    fleet = Fleet.objects.filter(pk=fleet_id).first()
-    if fleet is None:
-        raise NotFound("There is no such fleet, or you may not see it.")
-    return fleet
+    return there(Fleet.objects.filter(pk=fleet_id).first(), "There is no such fleet, or you may not see it.")
 
 
 def _lock_sync(fleet_id: int) -> FleetSync:

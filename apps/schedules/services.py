@@ -11,7 +11,7 @@ from apps.accounts.actors import Actor
 from apps.audit import services as audit
 from apps.calendars import next_after
 from apps.core.clock import database_now
-from apps.core.errors import Conflict, NotFound, Stale
+from apps.core.errors import Conflict, NotFound, Stale, there
 from apps.core.queue import enqueue_on_commit
 from apps.definitions.freezing.timing import timing_of
 from apps.definitions.models import Schedule
@@ -48,9 +48,7 @@ def run_by_trigger(*, schedule_id: int, caller: str, body: str = "", **columns: 
     and Conflict for a paused one.
     """
     with transaction.atomic():
-        schedule = _locked().filter(pk=schedule_id).first()
-        if schedule is None:
-            raise NotFound(NO_SCHEDULE)
+        schedule = there(_locked().filter(pk=schedule_id).first(), NO_SCHEDULE)
         if schedule.paused:
             raise Conflict("The schedule is paused: resume it, then call again.")
         skipped = why_skipped(schedule.overlap, open_runs([schedule])[schedule.pk])
@@ -85,9 +83,7 @@ def retry_run(*, actor: Actor, run_id: int, reason: str = "") -> ScheduleRun:
     actor.may_write("schedules")
     with transaction.atomic():
         rows = actor.visible(ScheduleRun.objects.select_related("schedule__account")).select_for_update(of=("self",))
-        run = rows.filter(pk=run_id).first()
-        if run is None:
-            raise NotFound("There is no such schedule run.")
+        run = there(rows.filter(pk=run_id).first(), "There is no such schedule run.")
         if run.state != ScheduleRun.State.DEAD:
             raise Conflict(f"Only a dead run is tried again; this one is {run.get_state_display().lower()}.")
         run.state, run.next_try_at, run.finished_at = ScheduleRun.State.WAITING, database_now(), None

@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import OuterRef, QuerySet, Subquery
 
 from apps.accounts.actors import Actor
-from apps.core.errors import NotFound
+from apps.core.errors import NotFound, there
 from apps.fleet.models import Stack
 from apps.stacks.cloud import strangers
 from apps.stacks.models import RunEvent, StackRevision, StackRun, StackSync, StateLock, StateVersion
@@ -136,10 +136,7 @@ def runs(actor: Actor, stack_id: int | None = None) -> QuerySet[StackRun]:
 
 def run(actor: Actor, run_id: int) -> StackRun:
     """One run. Raises NotFound."""
-    found = runs(actor).filter(pk=run_id).first()
-    if found is None:
-        raise NotFound("There is no such run, or you may not see it.")
-    return found
+    return there(runs(actor).filter(pk=run_id).first(), "There is no such run, or you may not see it.")
 
 
 def plan_of(actor: Actor, run_id: int) -> tuple[list[Difference], list[Difference]]:

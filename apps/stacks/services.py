@@ -28,7 +28,7 @@ from apps.accounts.actors import Actor
 from apps.audit import services as audit
 from apps.core.clock import database_now
 from apps.core.concurrency.leases import LeaseLost, take
-from apps.core.errors import Conflict, FieldError, Invalid, NotFound
+from apps.core.errors import Conflict, FieldError, Invalid, NotFound, there
 from apps.core.events import publish_after_commit
 from apps.core.queue import enqueue_on_commit
 from apps.fleet.models import Stack, StaticIP
@@ -254,10 +254,7 @@ def _must_say_why(reason: str) -> None:
 
 
 def _stack(stack_id: int) -> Stack:
-    stack = Stack.objects.filter(pk=stack_id).first()
-    if stack is None:
-        raise NotFound("There is no such stack, or you may not see it.")
-    return stack
+    return there(Stack.objects.filter(pk=stack_id).first(), "There is no such stack, or you may not see it.")
 
 
 def _lock_sync(stack_id: int) -> StackSync:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from django.db.models import Prefetch, QuerySet
 
 from apps.accounts.actors import Actor
-from apps.core.errors import NotFound
+from apps.accounts.selectors import only
 from apps.webhooks.models import Attempt, Delivery, Webhook
-
-_MISSING = "There is no such object, or you may not see it."
 
 
 def webhooks(actor: Actor) -> QuerySet[Webhook]:
@@ -19,10 +17,7 @@ def webhooks(actor: Actor) -> QuerySet[Webhook]:
 
 def webhook(actor: Actor, pk: int) -> Webhook:
     """One endpoint. Raises NotFound."""
-    row = webhooks(actor).filter(pk=pk).first() if 0 < pk < 2**63 else None
-    if row is None:
-        raise NotFound(_MISSING)
-    return row
+    return only(webhooks(actor), pk)
 
 
 def deliveries(row: Webhook) -> QuerySet[Delivery]:
@@ -34,7 +29,4 @@ def deliveries(row: Webhook) -> QuerySet[Delivery]:
 
 def delivery(actor: Actor, webhook_id: int, pk: int) -> Delivery:
     """One delivery of one endpoint. Raises NotFound."""
-    row = deliveries(webhook(actor, webhook_id)).filter(pk=pk).first() if 0 < pk < 2**63 else None
-    if row is None:
-        raise NotFound(_MISSING)
-    return row
+    return only(deliveries(webhook(actor, webhook_id)), pk)

@@ -14,7 +14,7 @@ from django.dispatch import Signal
 from apps.accounts.models import Invitation, Membership, User
 from apps.accounts.quotas import lock_quotas, refuse_over_quota
 from apps.core.clock import now
-from apps.core.errors import Conflict, NotFound
+from apps.core.errors import Conflict, NotFound, there
 
 LIFETIME = timedelta(days=7)
 GONE = "This invitation is not valid or no longer valid. Ask the person who invited you for a new one."
@@ -54,9 +54,7 @@ def accept_invitation(*, secret: str, user: User) -> Membership:
     Raises NotFound for a secret that does not open, Conflict for a person who is in the account already (the
     invitation stays open), Invalid when the account is full.
     """
-    found = open_invitation(secret)
-    if found is None:
-        raise NotFound(GONE)
+    found = there(open_invitation(secret), GONE)
     account = found.account
     lock_quotas(account)
     if Membership.objects.filter(account=account, user=user).exists():

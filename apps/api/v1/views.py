@@ -18,7 +18,7 @@ from apps.accounts.selectors import accounts
 from apps.api.v1 import shapes
 from apps.api.v1.accounts import member_shapes
 from apps.api.v1.protocol import requests
-from apps.core.errors import FieldError, Invalid, NotFound
+from apps.core.errors import FieldError, Invalid, there
 from apps.definitions import selectors
 from apps.definitions.filters import filter_routes, tagged
 from apps.definitions.key_sets.following import facts_of, url_of
@@ -125,10 +125,7 @@ def one(rows: QuerySet[Any], pk: str) -> Any:
 
 def only(rows: QuerySet[Any]) -> Any:
     """The row that is left of the visible ones. Raises NotFound, alike for foreign and missing ones."""
-    row = rows.first()
-    if row is None:
-        raise NotFound("There is no such object, or you may not see it.")
-    return row
+    return there(rows.first())
 
 
 def when_it_rests(request: Request, read: Callable[[], Row], *, goes_on: Callable[[Row], bool], poll_s: float) -> Row:

@@ -15,7 +15,7 @@ from apps.accounts.actors import Actor
 from apps.capacity.models import Run
 from apps.capacity.use.staleness import Staleness, server_words, servers_at_work
 from apps.capacity.use.staleness import verdict as staleness_of
-from apps.core.errors import NotFound
+from apps.core.errors import there
 from apps.core.written.numbers import plain
 from apps.definitions.models import Backend, Pool, Server
 from apps.definitions.sharing import seen_pools
@@ -168,10 +168,7 @@ def sizing(
 
 def pool_of(actor: Actor, pool_id: int) -> Pool:
     """A pool that the actor sees; raises NotFound for any other."""
-    pool = seen_pools(actor, Pool.objects.filter(pk=pool_id)).first()
-    if pool is None:
-        raise NotFound("There is no such object, or you may not see it.")
-    return pool
+    return there(seen_pools(actor, Pool.objects.filter(pk=pool_id)).first())
 
 
 def servers_of(pool: Pool) -> list[Server]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from apps.accounts.actors import Actor
 from apps.compiler import grammar
-from apps.core.errors import FieldError, Invalid, Managed, NotFound, SpillwayError, Stale
+from apps.core.errors import FieldError, Invalid, Managed, NotFound, SpillwayError, Stale, there
 from apps.definitions.reading.documents import read_object
 from apps.definitions.reading.fields import Reader, integer
 from apps.definitions.writing.change_set import ChangeSet
@@ -20,7 +20,6 @@ from apps.fleet.selectors import generations
 
 MOST_ITEMS = 1000
 ACTIONS = ("create", "update", "delete")
-MISSING = "There is no such object, or you may not see it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +150,7 @@ def _row(changes: ChangeSet, kind: str, item: Item) -> Any:
         row = None
     else:
         row = existing(changes, kind, changes.account(item.account), item.name or "")
-    if row is None:
-        raise NotFound(MISSING)
-    return row
+    return there(row)
 
 
 def _field_errors(error: SpillwayError, pointer: str) -> list[FieldError]:

@@ -12,7 +12,7 @@ from django.db import transaction
 
 from apps.accounts.actors import Actor
 from apps.core.clock import now
-from apps.core.errors import Conflict, Invalid, NotFound
+from apps.core.errors import Conflict, Invalid, there
 from apps.core.secrets.sealing import seal, unseal
 from apps.definitions.models import StoredPlan
 from apps.definitions.selectors import plans
@@ -81,9 +81,7 @@ def apply_plan(*, actor: Actor, plan_id: str, reason: str = "") -> Plan:
     """
     actor.may_write()
     with transaction.atomic():
-        row = plans(actor).select_for_update(of=("self",)).filter(pk=plan_id).first()
-        if row is None:
-            raise NotFound("There is no such object, or you may not see it.")
+        row = there(plans(actor).select_for_update(of=("self",)).filter(pk=plan_id).first())
         _must_wait(row)
         done = _apply(actor, row, reason or f"Plan {row.pk}")
         if done.base != row.base:

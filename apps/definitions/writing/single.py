@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from apps.accounts.actors import Actor
-from apps.core.errors import NotFound
+from apps.core.errors import there
 from apps.definitions.reading.documents import read_object
 from apps.definitions.writing.kinds.registry import KINDS
 from apps.definitions.writing.objects import delete, existing, save
@@ -49,8 +49,6 @@ def delete_object(
     KINDS[kind].may_change(actor)
     with change_set(actor, reason=reason) as changes:
         owner = KINDS[kind].owner(changes, account)
-        row = existing(changes, kind, owner, name)
-        if row is None:
-            raise NotFound("There is no such object, or you may not see it.")
+        row = there(existing(changes, kind, owner, name))
         delete(changes, kind, row, expected_version=expected_version)
     return list(changes.affected.fleets.values())

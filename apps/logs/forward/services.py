@@ -13,12 +13,13 @@ from django.db.models import Q, QuerySet
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
+from apps.accounts.selectors import only
 from apps.audit import services as audit
 from apps.compiler import grammar
 from apps.core import outbound
 from apps.core.called_urls import Refused, read_url
 from apps.core.clock import now
-from apps.core.errors import Conflict, FieldError, Invalid, NotFound
+from apps.core.errors import Conflict, FieldError, Invalid
 from apps.core.secrets.sealing import seal
 from apps.drivers.logs.contract import SAMPLED, Record
 from apps.drivers.logs.queues import Waiting
@@ -56,10 +57,7 @@ def forwards(actor: Actor) -> QuerySet[LogForward]:
 
 def forward(actor: Actor, pk: int) -> LogForward:
     """One log forward. Raises NotFound."""
-    row = forwards(actor).filter(pk=pk).first() if 0 < pk < 2**63 else None
-    if row is None:
-        raise NotFound("There is no such object, or you may not see it.")
-    return row
+    return only(forwards(actor), pk)
 
 
 def waiting(row: LogForward) -> Waiting:

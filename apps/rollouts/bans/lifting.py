@@ -11,7 +11,7 @@ from apps.accounts.actors import Actor
 from apps.audit.services import record
 from apps.compiler.client_limits import BANNED_TABLE
 from apps.compiler.questions.client_bans import BannedClient, read_key
-from apps.core.errors import Conflict, FieldError, Invalid, NotFound
+from apps.core.errors import Conflict, FieldError, Invalid, there
 from apps.definitions.models import Route
 from apps.fleet.models import Node
 from apps.rollouts.bans.nodes import ask
@@ -27,9 +27,7 @@ def lift_client_ban(*, actor: Actor, region: object, ban: object, reason: str = 
     """
     actor.may_write()
     table, key = _read(region, ban)
-    found = _found(actor, str(region), key)
-    if found is None:
-        raise NotFound("There is no such ban, or you may not see it.")
+    found = there(_found(actor, str(region), key), "There is no such ban, or you may not see it.")
     client, limit = found
     nodes = Node.objects.filter(fleet__region__name=region).order_by("name")
     answers = ask(nodes, lambda driver: driver.lift_ban(table, key))

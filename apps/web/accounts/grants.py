@@ -15,7 +15,7 @@ from apps.accounts.models import Grant
 from apps.accounts.rights import claims_under
 from apps.audit.selectors import entries_of
 from apps.core.clock import now
-from apps.core.errors import NotFound
+from apps.core.errors import there
 from apps.definitions import selectors
 from apps.definitions.shapes.base.words import instant_text
 from apps.definitions.sharing import tagged
@@ -197,7 +197,4 @@ def delete(request: PageRequest, name: str) -> HttpResponse:
 
 def _one(request: PageRequest, name: str) -> Grant:
     operators_only(request.actor, "grants")
-    row = selectors.grants(request.actor).filter(name=name).first()
-    if row is None:
-        raise NotFound("There is no such grant.")
-    return row
+    return there(selectors.grants(request.actor).filter(name=name).first(), "There is no such grant.")

@@ -13,7 +13,7 @@ from django.urls import reverse
 from apps.accounts import roles
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Invitation, Membership
-from apps.accounts.selectors import account_named
+from apps.accounts.selectors import account_named, only
 from apps.core.clock import now
 from apps.core.errors import Conflict, Invalid
 from apps.members import invitations, people, selectors
@@ -163,7 +163,7 @@ def remove(request: PageRequest, pk: int) -> HttpResponse:
 
 def people_row(request: PageRequest, pk: int) -> Membership:
     """The membership among those that the actor may see. Raises NotFound."""
-    return selectors.one(selectors.memberships(request.actor), pk)
+    return only(selectors.memberships(request.actor), pk)
 
 
 @post_page

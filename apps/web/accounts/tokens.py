@@ -14,6 +14,7 @@ from apps.accounts import roles
 from apps.accounts.models import Account, ApiToken
 from apps.accounts.quotas import quota
 from apps.accounts.scopes import NOUNS, VERBS
+from apps.accounts.selectors import only
 from apps.core.clock import now
 from apps.core.errors import Invalid
 from apps.members import selectors, tokens
@@ -186,7 +187,7 @@ def _form_of(account: Account, data: QueryDict | None, stored: ApiToken | None) 
 @post_page
 def revoke(request: PageRequest, pk: int) -> HttpResponse:
     """End a token, once its name was typed."""
-    row = selectors.one(selectors.tokens(request.actor), pk)
+    row = only(selectors.tokens(request.actor), pk)
     if not confirmed(request, row.name, "revoke it"):
         return redirect("web:tokens")
     tokens.revoke_token(actor=request.actor, token_id=pk)

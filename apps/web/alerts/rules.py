@@ -10,7 +10,7 @@ from django.shortcuts import redirect
 
 from apps.alerts import selectors
 from apps.alerts.rules import FALLING, Rule
-from apps.core.errors import NotFound
+from apps.core.errors import there
 from apps.core.written.numbers import measured
 from apps.definitions.models import AlertRule
 from apps.definitions.reading.describing import describe
@@ -78,9 +78,7 @@ def switch(request: PageRequest, name: str) -> HttpResponse:
     """Switch a rule of the own account off, or on again; a built-in one that is as it always was needs no row."""
     actor = request.actor
     actor.may_write("alert-rules")
-    rule = next((each for each in selectors.rules(actor) if each.name == name), None)
-    if rule is None:
-        raise NotFound("There is no such object, or you may not see it.")
+    rule = there(next((each for each in selectors.rules(actor) if each.name == name), None))
     before = describe(rule.row) if rule.row else {"watches": rule.watches}
     spec = before | {"enabled": not rule.enabled}
     if name in BUILT_IN and spec["enabled"] and _says_nothing(rule.row):

@@ -9,7 +9,7 @@ from typing import Any
 from django.http import HttpResponse
 
 from apps.accounts.actors import Actor
-from apps.core.errors import NotFound
+from apps.core.errors import there
 from apps.definitions.models import Listener, LoadBalancer, Pool, Route
 from apps.definitions.previewing.calls import call_of, is_described, yaml_of
 from apps.definitions.selectors import fleets_of, only
@@ -106,8 +106,6 @@ def index(request: PageRequest, kind: str, pk: int) -> HttpResponse:
     """The card by itself, `?tab=` in front."""
     entry = kind_named(kind)
     row: Any = only(entry.rows(request.actor), pk)
-    card = card_of(request.actor, row, request.GET.get("tab", YAML), request.GET.get("fleet", ""))
-    if card is None:
-        raise NotFound("There is no such object, or you may not see it.")
+    card = there(card_of(request.actor, row, request.GET.get("tab", YAML), request.GET.get("fleet", "")))
     context = {"card": card, "label": getattr(row, entry.label), "word": entry.word}
     return show(request, "pages/finding/definition.html", context)

@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from apps.capacity.use.staleness import ages
 from apps.core.clock import now
-from apps.core.errors import NotFound
+from apps.core.errors import there
 from apps.definitions import selectors as definitions
 from apps.definitions.models import Server
 from apps.definitions.services import drain_region
@@ -96,10 +96,7 @@ def detail(request: PageRequest, name: str) -> HttpResponse:
 
 
 def _region(request: PageRequest, name: str) -> Region:
-    region = topology.regions(request.actor).filter(name=name).first()
-    if region is None:
-        raise NotFound("There is no such region.")
-    return region
+    return there(topology.regions(request.actor).filter(name=name).first(), "There is no such region.")
 
 
 def _row(

@@ -6,7 +6,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 
 from apps.core.clock import now
-from apps.core.errors import NotFound
+from apps.core.errors import there
 from apps.web.kit.pages import PageRequest, page, show
 from apps.web.reports.month import Month, incident_rows, objective_rows, pool_rows
 
@@ -20,9 +20,7 @@ def index(_request: PageRequest) -> HttpResponse:
 @page
 def detail(request: PageRequest, name: str) -> HttpResponse:
     """One month of the actor's account, as far as it has come. Raises NotFound for one that is still to come."""
-    month = Month.of(name)
-    if month is None:
-        raise NotFound("There is no such month, or it is still to come. Write it as 2026-11.")
+    month = there(Month.of(name), "There is no such month, or it is still to come. Write it as 2026-11.")
     incidents, more = incident_rows(request.actor, month)
     context = {
         "month": month,

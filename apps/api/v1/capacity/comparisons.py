@@ -20,7 +20,7 @@ from apps.capacity.measure import comparisons
 from apps.capacity.models import Comparison
 from apps.capacity.use import sizing
 from apps.capacity.use.balance import balance
-from apps.core.errors import FieldError, Invalid, NotFound
+from apps.core.errors import FieldError, Invalid, there
 from apps.definitions.models import Pool
 from apps.definitions.sharing import seen_pools
 
@@ -101,9 +101,7 @@ def _pool(request: Request) -> Pool:
         raise Invalid([FieldError("/pool", "missing", "Name the pool: pool=shop, or pool=acme/shop.")])
     rows = seen_pools(actor).filter(name=name, account__name=account or actor.account.name)
     row = rows.first() if (account + name).isprintable() else None  # no database takes a NUL
-    if row is None:
-        raise NotFound("There is no such object, or you may not see it.")
-    return row
+    return there(row)
 
 
 def _number(request: Request, name: str) -> float:

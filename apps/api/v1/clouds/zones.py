@@ -10,7 +10,7 @@ from apps.api.v1.protocol import requests
 from apps.api.v1.schemas.nouns import zones as shown
 from apps.api.v1.views import one
 from apps.api.v1.writes import no_dry_run
-from apps.core.errors import FieldError, Invalid, NotFound
+from apps.core.errors import MISSING, FieldError, Invalid, NotFound
 from apps.definitions.models import Zone
 from apps.definitions.selectors import zones
 from apps.dns import selectors, services
@@ -39,7 +39,7 @@ class Differences(APIView):
         """`{edits: [{name, type, before, after}]}`."""
         actor, zone = requests.actor_of(request), _zone(request, pk)
         if not actor.is_operator:  # it tells of everybody's records
-            raise NotFound("There is no such object, or you may not see it.")
+            raise NotFound(MISSING)
         found = services.preview(actor=actor, zone_id=zone.pk)
         return Response(shown.ZoneDifferences.of(found.plan))
 

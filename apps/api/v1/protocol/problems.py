@@ -13,16 +13,15 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from apps.core.errors import FieldError, InProgress, Invalid, Managed, SpillwayError, Stale, Unavailable
+from apps.core.errors import MISSING, FieldError, InProgress, Invalid, Managed, SpillwayError, Stale, Unavailable
 from apps.core.requests import request_id
 from apps.core.unavailable import unavailable
 
 PROBLEM = "application/problem+json"
-NOT_FOUND = "There is no such object, or you may not see it."
 
 # Refusals of Django itself.
 FOREIGN: dict[type[Exception], tuple[int, str]] = {
-    Http404: (404, NOT_FOUND),
+    Http404: (404, MISSING),
     PermissionDenied: (403, "You may not do this."),
     RequestDataTooBig: (413, "The body is too large."),
     TooManyFieldsSent: (400, "The query has more than 1,000 words; say less in one request."),
@@ -107,4 +106,4 @@ def _sentence(error: exceptions.APIException) -> str:
 @csrf_exempt
 def no_such_url(request: HttpRequest, **_: str) -> JsonResponse:
     """Whatever else is asked for below /api/."""
-    return JsonResponse(problem(404, NOT_FOUND, request.path), status=404, content_type=PROBLEM)
+    return JsonResponse(problem(404, MISSING, request.path), status=404, content_type=PROBLEM)

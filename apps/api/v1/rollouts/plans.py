@@ -16,7 +16,7 @@ from apps.api.v1.protocol import requests
 from apps.api.v1.schemas.nouns import plans as shown
 from apps.api.v1.views import page_response
 from apps.api.v1.writes import refuse_overload
-from apps.core.errors import FieldError, Invalid, NotFound
+from apps.core.errors import FieldError, Invalid, there
 from apps.core.requests import request_id
 from apps.definitions import selectors, services
 from apps.overflow.preview import overloads
@@ -86,9 +86,7 @@ class PlanDetail(APIView):
 
     def get(self, request: Request, plan: str) -> Response:
         """The plan with all that it would do."""
-        row = selectors.plans(requests.actor_of(request)).filter(pk=plan).first()
-        if row is None:
-            raise NotFound("There is no such object, or you may not see it.")
+        row = there(selectors.plans(requests.actor_of(request)).filter(pk=plan).first())
         return Response(shown.Plan.of(row) | row.summary)
 
 

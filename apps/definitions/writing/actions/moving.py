@@ -11,7 +11,7 @@ from functools import partial
 
 from apps.accounts.actors import Actor
 from apps.compiler import grammar
-from apps.core.errors import FieldError, Invalid, NotFound
+from apps.core.errors import FieldError, Invalid, there
 from apps.definitions import selectors
 from apps.definitions.models import Listener, LoadBalancer
 from apps.definitions.reading.describing import Document, describe
@@ -85,10 +85,7 @@ def _names(load_balancer: object, listeners: object) -> Sequence[str] | None:
 
 def _held(name: str) -> StaticIP:
     """The row, which nobody else attaches before we commit. Raises NotFound."""
-    row = StaticIP.objects.select_for_update(of=("self",)).select_related("stack").filter(name=name).first()
-    if row is None:
-        raise NotFound("There is no such object, or you may not see it.")
-    return row
+    return there(StaticIP.objects.select_for_update(of=("self",)).select_related("stack").filter(name=name).first())
 
 
 def _chosen(changes: ChangeSet, row: StaticIP, balancer: LoadBalancer, names: Sequence[str] | None) -> list[Listener]:

@@ -6,7 +6,7 @@ from functools import partial
 
 from apps.accounts.actors import Actor
 from apps.compiler.grammar import GrammarError
-from apps.core.errors import FieldError, Invalid, NotFound
+from apps.core.errors import FieldError, Invalid, there
 from apps.definitions.affected_targets import stacks_of
 from apps.definitions.reading.describing import Document
 from apps.definitions.shapes.platform.topology import LATENCY_MS
@@ -75,7 +75,4 @@ def _checked(ms: object) -> float:
 
 
 def _named(name: str) -> Region:
-    row = Region.objects.filter(name=name).first()
-    if row is None:
-        raise NotFound("There is no such object, or you may not see it.")
-    return row
+    return there(Region.objects.filter(name=name).first())
