@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import PurePosixPath
 from typing import Any
 
 from apps.importing.haproxy.traffic.context import Context
+from apps.importing.values.pem import chain_in, key_in
 from apps.importing.verdicts import Line
 
 LISTED = "Certificates of the list are shown for the names in them, with the options of the listener alone."
-_BLOCK = re.compile(r"-----BEGIN ([A-Z ]+)-----.*?-----END \1-----", re.DOTALL)
 
 
 class Certificates:
@@ -59,9 +58,9 @@ class Certificates:
         text = self.context.files.text(path) or ""
         beside = str(last.parent / f"{last.stem}.key")
         key = self.context.files.text(path + ".key") or self.context.files.text(beside) or ""
-        blocks = [(found[1], found[0] + "\n") for found in _BLOCK.finditer(f"{text}\n{key}")]
-        chain = "".join(block for kind, block in blocks if kind == "CERTIFICATE")
-        private = next((block for kind, block in blocks if kind.endswith("PRIVATE KEY")), "")
+        chain, private = chain_in(f"{text}
+{key}"), key_in(f"{text}
+{key}")
         if chain and private:
             self.documents[name] = {"chain": chain, "key": private}
             self.context.ledger.belongs(line, f"Certificate {name}")
@@ -79,7 +78,7 @@ def client_certificates(
     if not verify or verify[0] == "none" or not authorities:
         return {}
     text = context.files.text(authorities[0]) or ""
-    chain = "".join(found[0] + "\n" for found in _BLOCK.finditer(text) if found[1] == "CERTIFICATE")
+    chain = chain_in(text)
     if not chain:
         context.ledger.differs(line, f"Clients present certificates of {authorities[0]}; give this file.")
         context.need(f"The file {authorities[0]}.")

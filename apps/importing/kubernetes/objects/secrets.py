@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 
 from apps.compiler.grammar import GrammarError
 from apps.compiler.grammars import authentication
@@ -12,9 +11,9 @@ from apps.definitions.values.certificates import canonical_pem
 from apps.importing.kubernetes.context import Context, Ref
 from apps.importing.kubernetes.manifests.manifest import Manifest
 from apps.importing.values.fields import mapping
+from apps.importing.values.pem import chain_in, key_in
 
 SHORTEST_PASSWORD = 8
-_BLOCK = re.compile(r"-----BEGIN ([A-Z ]+)-----.*?-----END \1-----", re.DOTALL)
 
 
 def certificate(context: Context, ref: Ref) -> str:
@@ -40,9 +39,7 @@ def _pair(secret: Manifest | None) -> tuple[str, str]:
     if secret is None:
         return "", ""
     text = f"{value_of(secret, 'tls.crt')}\n{value_of(secret, 'tls.key')}"
-    blocks = [(found[1], found[0] + "\n") for found in _BLOCK.finditer(text)]
-    chain = "".join(block for kind, block in blocks if kind == "CERTIFICATE")
-    return chain, next((block for kind, block in blocks if kind.endswith("PRIVATE KEY")), "")
+    return chain_in(text), key_in(text)
 
 
 def value_of(secret: Manifest, key: str) -> str:
@@ -62,7 +59,7 @@ def authorities(context: Context, ref: Ref, kinds: tuple[str, ...] = ("Secret", 
     for kind in kinds:
         found = context.find(kind, ref)
         text = value_of(found, "ca.crt") if found is not None else ""
-        chain = "".join(each[0] + "\n" for each in _BLOCK.finditer(text) if each[1] == "CERTIFICATE")
+        chain = chain_in(text)
         if found is not None and chain:
             _use(found, ("ca.crt",), "")
             return canonical_pem(chain)

@@ -12,11 +12,11 @@ from apps.importing.nginx.pools.upstreams import servers_of
 from apps.importing.nginx.text.directives import Directive, value_of
 from apps.importing.nginx.text.units import time_of
 from apps.importing.nginx.traffic.context import Nginx
+from apps.importing.values.pem import chain_in
 from apps.importing.verdicts import Verdict
 
 _PLACE = r"unix:[^:]+:?|\[[^\]]+\](?::[0-9]+)?|[^/?:\[]+(?::[0-9]+)?"
 _URL = re.compile(rf"(https?|grpcs?)://({_PLACE})((?:[/?$].*)?)", re.DOTALL)
-_BLOCK = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
 SAME_PATH = ("$request_uri", "$uri$is_args$args", "$uri")
 RETRIES = {
     "error": ("connect", "no_answer"), "timeout": ("timeout",), "invalid_header": ("junk",), "http_404": ("404",),
@@ -115,7 +115,7 @@ def _tls(nginx: Nginx, scope: Directive, word: str, url: Url) -> dict[str, Any]:
             nginx.ledger.mapped(each.line)
     if verify is not None and value_of(verify) == "on":
         text = nginx.context.files.text(value_of(file)) if file is not None else None
-        chain = "".join(block + "\n" for block in _BLOCK.findall(text or ""))
+        chain = chain_in(text or "")
         found = {"verify": "ca", "ca": chain} if chain else {"verify": "system"}
         if file is not None and not chain:
             nginx.ledger.differs(file.line, f"The file {value_of(file)} was not given.")

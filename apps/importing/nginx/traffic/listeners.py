@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
@@ -16,11 +15,11 @@ from apps.importing.nginx.text.directives import Directive, value_of
 from apps.importing.nginx.text.units import time_of
 from apps.importing.nginx.traffic.context import Nginx
 from apps.importing.nginx.traffic.ports import Port
+from apps.importing.values.pem import chain_in, key_in
 from apps.importing.verdicts import Verdict
 
 PLAIN_STEMS = frozenset({"fullchain", "cert", "chain", "server", "ssl", "certificate", "tls", "public", "bundle"})
 OF_PORT = "One listener has one setting for all servers of its port: that of the default server."
-_BLOCK = re.compile(r"-----BEGIN ([A-Z ]+)-----.*?-----END \1-----", re.DOTALL)
 
 
 def is_encrypted(port: Port) -> bool:
@@ -97,9 +96,7 @@ def certificates_of(nginx: Nginx, server: Directive) -> Iterator[str]:
         name = _certificate_name(nginx, path)
         text = nginx.context.files.text(path) or ""
         key_text = (nginx.context.files.text(value_of(keys[at])) or "") if at < len(keys) else ""
-        chain = "".join(found[0] + "\n" for found in _BLOCK.finditer(text) if found[1] == "CERTIFICATE")
-        keys_of = (found[0] + "\n" for found in _BLOCK.finditer(key_text) if found[1].endswith("PRIVATE KEY"))
-        private = next(keys_of, "")
+        chain, private = chain_in(text), key_in(key_text)
         if chain and private:
             nginx.made.certificates[name] = {"chain": chain, "key": private}
             nginx.ledger.belongs(each.line, f"Certificate {name}")
@@ -135,7 +132,7 @@ def _client_certificates(nginx: Nginx, port: Port) -> dict[str, Any]:
         for each in (verify, file):
             nginx.ledger.mapped(each.line)
         text = nginx.context.files.text(value_of(file)) or ""
-        chain = "".join(block[0] + "\n" for block in _BLOCK.finditer(text) if block[1] == "CERTIFICATE")
+        chain = chain_in(text)
         if not chain:
             nginx.ledger.differs(file.line, f"Clients present certificates of {value_of(file)}; give this file.")
             nginx.context.need(f"The file {value_of(file)} (--files).")
