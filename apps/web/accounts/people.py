@@ -15,9 +15,8 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Invitation, Membership
 from apps.accounts.selectors import account_named, only
 from apps.core.clock import now
-from apps.core.errors import Conflict, Invalid
 from apps.members import invitations, people, selectors
-from apps.web.kit.field_errors import attach_errors
+from apps.web.kit.field_errors import refusals_in
 from apps.web.kit.pages import PageRequest, page, post_page, show, show_once
 from apps.web.kit.saving import telling
 
@@ -109,18 +108,13 @@ def _account(request: PageRequest) -> Account:
 
 
 def _invite(request: PageRequest, form: InviteForm, account: Account) -> HttpResponse | None:
-    try:
+    with refusals_in(form, conflicts_at="/email"):
         row, secret = invitations.invite(
             actor=request.actor,
             email=form.cleaned_data["/email"],
             role=form.cleaned_data["/role"],
             account=account.name,
         )
-    except Invalid as error:
-        attach_errors(form, error)
-    except Conflict as error:
-        form.add_error("/email", error.detail)
-    else:
         return _invited(request, row, secret, mail=form.cleaned_data.get("mail", False))
     return None
 

@@ -16,10 +16,9 @@ from apps.accounts.quotas import quota
 from apps.accounts.scopes import NOUNS, VERBS
 from apps.accounts.selectors import only
 from apps.core.clock import now
-from apps.core.errors import Invalid
 from apps.members import selectors, tokens
 from apps.web.accounts.people import may_manage, role_choices
-from apps.web.kit.field_errors import attach_errors
+from apps.web.kit.field_errors import refusals_in
 from apps.web.kit.object_forms import form_for
 from apps.web.kit.pages import PageRequest, page, post_page, show, show_once
 from apps.web.kit.presets import Preset, fill_in
@@ -164,11 +163,8 @@ def new(request: PageRequest) -> HttpResponse:
     presets = presets_of(account)
     chosen = fill_in(request, form, presets)
     if form.is_bound and form.is_valid():
-        try:
+        with refusals_in(form):
             row, text = tokens.make_token(actor=request.actor, **form.wanted)
-        except Invalid as error:
-            attach_errors(form, error)
-        else:
             url = request.build_absolute_uri("/api/v1/routes")
             command = f'curl -H "Authorization: Bearer $SPILLWAY_TOKEN" {url}'
             return show_once(request, "pages/tokens/made.html", {"row": _row(row), "text": text, "command": command})

@@ -11,8 +11,7 @@ from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
 
 from apps.core.clock import now
-from apps.core.errors import Conflict, FieldError, Invalid, Stale
-from apps.web.kit.field_errors import attach_errors
+from apps.web.kit.field_errors import refusals_in
 from apps.web.kit.object_forms import form_for
 from apps.web.kit.pages import PageRequest, page, post_page, show, show_once
 from apps.web.kit.presets import Preset, fill_in
@@ -215,15 +214,10 @@ def new(request: PageRequest) -> HttpResponse:
     chosen = fill_in(request, form, presets)
     if form.is_bound and form.is_valid():
         account = form.cleaned_data.get("/account") or None
-        try:
+        with refusals_in(form, conflicts_at="/name"):
             row, secret = services.make_webhook(
                 actor=request.actor, name=form.cleaned_data["/name"], account=account, spec=form.spec
             )
-        except Invalid as error:
-            attach_errors(form, error)
-        except Conflict as error:
-            form.add_error("/name", error.detail)
-        else:
             return show_once(request, ONCE, {"row": row, "secret": secret})
     context = {"form": form, "row": None, "presets": presets, "chosen": chosen}
     return show(request, "pages/webhooks/form.html", context, status=422 if form.is_bound else 200)
@@ -244,15 +238,10 @@ def edit(request: PageRequest, pk: int) -> HttpResponse:
     presets = presets_of(form)
     chosen = fill_in(request, form, presets)
     if form.is_bound and form.is_valid():
-        try:
+        with refusals_in(form):
             services.change_webhook(
                 actor=request.actor, webhook_id=pk, spec=form.spec, expected_version=version_sent(request)
             )
-        except Invalid as error:
-            attach_errors(form, error)
-        except Stale as error:
-            attach_errors(form, Invalid([FieldError("", "stale", error.detail)]))
-        else:
             messages.success(request, f"Webhook {row.name} is saved.")
             return redirect("web:webhook", pk=pk)
     context = {"form": form, "row": row, "version": version_shown(request, row), "presets": presets, "chosen": chosen}

@@ -12,8 +12,7 @@ from django.shortcuts import redirect
 
 from apps.capacity import selectors, services
 from apps.core.clock import now
-from apps.core.errors import Invalid
-from apps.web.kit.field_errors import attach_errors
+from apps.web.kit.field_errors import refusals_in
 from apps.web.kit.pages import PageRequest, page, post_page, show
 
 SHOWN = 200
@@ -51,15 +50,13 @@ def index(request: PageRequest) -> HttpResponse:
 
 def _made(request: PageRequest, form: BlackoutForm) -> bool:
     found = form.cleaned_data
-    try:
+    with refusals_in(form):
         services.set_blackout(
             actor=request.actor, starts_at=found["/starts_at"], ends_at=found["/ends_at"], reason=found["/reason"]
         )
-    except Invalid as error:
-        attach_errors(form, error)
-        return False
-    messages.success(request, "No capacity test runs in this period.")
-    return True
+        messages.success(request, "No capacity test runs in this period.")
+        return True
+    return False
 
 
 def _state(starts_at: datetime, ends_at: datetime, moment: datetime) -> tuple[str, str]:

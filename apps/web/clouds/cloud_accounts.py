@@ -20,7 +20,7 @@ from apps.definitions.selectors import only
 from apps.definitions.services import plan_document
 from apps.fleet import selectors as topology
 from apps.fleet.models import CloudAccount
-from apps.web.kit.field_errors import attach_errors
+from apps.web.kit.field_errors import refusals_in
 from apps.web.kit.pages import PageRequest, operators_only, page, post_page, show
 from apps.web.kit.saving import deleted
 from apps.web.kit.shape_fields import account_field
@@ -147,12 +147,8 @@ def adopt(request: PageRequest) -> HttpResponse:
     form = AdoptForm(request.GET if request.GET.get("cloud") else None, request=request)
     context: dict[str, Any] = {"form": form}
     if form.is_bound and form.is_valid():
-        try:
+        with refusals_in(form):
             context |= _found(request, form)
-        except Invalid as error:
-            attach_errors(form, error)
-        except Conflict as error:
-            form.add_error(None, error.detail)
     return show(request, "pages/clouds/adopt.html", context, status=422 if form.errors else 200)
 
 

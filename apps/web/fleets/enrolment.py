@@ -9,13 +9,12 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 
-from apps.core.errors import Conflict, FieldError, Invalid
 from apps.definitions.selectors import only
 from apps.definitions.shapes.base.fields import field_at
 from apps.definitions.shapes.platform.topology import NodeSpec
 from apps.enrolment import revoking, rotating, selectors, tokens
 from apps.fleet import selectors as topology
-from apps.web.kit.field_errors import attach_errors
+from apps.web.kit.field_errors import refusals_in
 from apps.web.kit.pages import PageRequest, operators_only, page, post_page, show, show_once
 from apps.web.kit.saving import confirmed, telling
 from apps.web.kit.shape_fields import form_field, typed
@@ -53,16 +52,13 @@ def new(request: PageRequest) -> HttpResponse:
     chosen = {"/node": request.GET.get("node", ""), "/fleet": request.GET.get("fleet", "")}
     form = TokenForm(request.POST if request.method == "POST" else None, fleets=fleets, initial=chosen)
     if form.is_bound and form.is_valid():
-        try:
+        with refusals_in(form):
             row, text = tokens.make_token(
                 actor=request.actor,
                 node=form.cleaned_data["/node"],
                 fleet=form.cleaned_data["/fleet"],
                 tags=typed(form.fields["/tags"], form.cleaned_data["/tags"]),
             )
-        except (Invalid, Conflict) as error:
-            attach_errors(form, error if isinstance(error, Invalid) else Invalid([FieldError("", "", error.detail)]))
-        else:
             return show_once(
                 request,
                 "pages/enrolment/made.html",

@@ -10,10 +10,10 @@ from django.contrib import messages
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
 
-from apps.core.errors import Conflict, FieldError, Invalid, Stale
+from apps.core.errors import Conflict
 from apps.logs.forward import services
 from apps.logs.models import LogForward
-from apps.web.kit.field_errors import attach_errors
+from apps.web.kit.field_errors import refusals_in
 from apps.web.kit.object_forms import form_for
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import confirmed, version_sent, version_shown
@@ -114,15 +114,10 @@ def new(request: PageRequest) -> HttpResponse:
     form = form_for(request, None, services.forwards(request.actor), partial(_form_of, request))
     if form.is_bound and form.is_valid():
         account = form.cleaned_data.get("/account") or None
-        try:
+        with refusals_in(form, conflicts_at="/name"):
             row = services.make_forward(
                 actor=request.actor, name=form.cleaned_data["/name"], account=account, spec=form.spec
             )
-        except Invalid as error:
-            attach_errors(form, error)
-        except Conflict as error:
-            form.add_error("/name", error.detail)
-        else:
             messages.success(request, f"Log forward {row.name} is saved. Send a test to see whether lines arrive.")
             return redirect("web:log-forwards")
     context = {"form": form, "row": None}
@@ -142,13 +137,8 @@ def edit(request: PageRequest, pk: int) -> HttpResponse:
     row = services.forward(request.actor, pk)
     form = form_for(request, row, services.forwards(request.actor), partial(_form_of, request))
     if form.is_bound and form.is_valid():
-        try:
+        with refusals_in(form):
             services.change_forward(actor=request.actor, pk=pk, spec=form.spec, expected_version=version_sent(request))
-        except Invalid as error:
-            attach_errors(form, error)
-        except Stale as error:
-            attach_errors(form, Invalid([FieldError("", "stale", error.detail)]))
-        else:
             messages.success(request, f"Log forward {row.name} is saved.")
             return redirect("web:log-forwards")
     context = {"form": form, "row": row, "version": version_shown(request, row)}

@@ -14,12 +14,12 @@ from django.utils.http import urlencode
 
 from apps.accounts.models import Account, Membership
 from apps.accounts.selectors import accounts
-from apps.core.errors import FieldError, Invalid, NotFound, Stale
+from apps.core.errors import Invalid, NotFound
 from apps.logs import selectors, services
 from apps.logs.models import LogSettings
 from apps.logs.searching import NotAnswered
 from apps.members.reading import account_named
-from apps.web.kit.field_errors import attach_errors
+from apps.web.kit.field_errors import refusals_in
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import confirmed, version_sent
 from apps.web.requests.asked import LENGTHS, Asked, instant
@@ -75,15 +75,10 @@ def index(request: PageRequest) -> HttpResponse:
 def _saved(request: PageRequest, form: LogSettingsForm, owner: Account) -> bool:
     spec = {name: form.cleaned_data[f"/spec/{name}"] for name in services.FIELDS}
     spec["mask_values_of"] = re.findall(r"[^,\s]+", spec["mask_values_of"])
-    try:
+    with refusals_in(form):
         services.change_settings(
             actor=request.actor, account=owner.name, spec=spec, expected_version=version_sent(request)
         )
-    except Invalid as error:
-        attach_errors(form, error)
-    except Stale as error:
-        attach_errors(form, Invalid([FieldError("", "stale", error.detail)]))
-    else:
         return True
     return False
 

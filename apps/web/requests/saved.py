@@ -13,13 +13,12 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from apps.accounts.actors import Actor
-from apps.core.errors import Invalid
 from apps.core.written.numbers import measured, plain
 from apps.logs import saved
 from apps.logs.models import MetricPoint, SavedSearch
 from apps.logs.saved import MEASURED, PERCENTILES, Measure
 from apps.logs.searching import EVERY, until_now
-from apps.web.kit.field_errors import attach_errors
+from apps.web.kit.field_errors import refusals_in
 from apps.web.kit.object_forms import form_for
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import confirmed
@@ -102,16 +101,13 @@ def new(request: PageRequest) -> HttpResponse:
     request.actor.may_write(saved.NOUN)
     form = form_for(request, None, saved.searches(request.actor), partial(_form_of, request))
     if form.is_bound and form.is_valid():
-        try:
+        with refusals_in(form):
             row = saved.save_search(
                 actor=request.actor,
                 account=form.cleaned_data.get("/account") or None,
                 name=form.cleaned_data["/name"],
                 spec=form.spec(),
             )
-        except Invalid as error:
-            attach_errors(form, error)
-        else:
             messages.success(request, f"Search {row.name} is saved.")
             return redirect("web:saved-search", row.pk)
     return show(request, "pages/requests/saved_form.html", {"form": form}, status=422 if form.is_bound else 200)

@@ -13,11 +13,10 @@ from django.shortcuts import redirect
 from apps.canaries import selectors, services
 from apps.canaries.models import Canary
 from apps.canaries.plan import ALL, CanaryPlan
-from apps.core.errors import Conflict, FieldError, Invalid
 from apps.definitions.models import Route
 from apps.definitions.selectors import describe, only, routes
 from apps.definitions.shapes.base.fields import field_at
-from apps.web.kit.field_errors import attach_errors
+from apps.web.kit.field_errors import refusals_in
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import telling
 from apps.web.kit.shape_fields import Text, form_field, plain_fields, typed
@@ -100,15 +99,11 @@ def of_route(request: PageRequest, pk: int) -> HttpResponse:
     pools = _smallest_first(route)
     form = PlanForm(pools, request.POST or None)
     if request.method == "POST" and form.is_valid():
-        try:
+        with refusals_in(form):
             made = services.request_canary(
                 actor=request.actor, route_id=pk, plan=form.plan(), reason=form.cleaned_data["reason"]
             )
             return redirect("web:canary", pk=made.pk)
-        except Conflict as error:
-            attach_errors(form, Invalid([FieldError("", "conflict", error.detail)]))
-        except Invalid as error:
-            attach_errors(form, error)
     context = {
         "route": route,
         "form": form,

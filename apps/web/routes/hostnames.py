@@ -15,12 +15,12 @@ from apps.accounts.hostnames.claims import COOLDOWN, state_of
 from apps.accounts.models import Hostname
 from apps.accounts.quotas import quota
 from apps.audit.selectors import entries_of
-from apps.core.errors import Conflict, Invalid
+from apps.core.errors import Conflict
 from apps.definitions import selectors
 from apps.definitions.models import Route
 from apps.definitions.writing.kinds import hostnames
 from apps.web.finding.sorting import Sorting, chips, sorted_page
-from apps.web.kit.field_errors import attach_errors
+from apps.web.kit.field_errors import refusals_in
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import confirmed, telling
 from apps.web.kit.shape_fields import ask_for_owner
@@ -98,11 +98,8 @@ def new(request: PageRequest) -> HttpResponse:
     form = ClaimForm(request.POST or None, request=request)
     if request.method == "POST" and form.is_valid():
         name, account = form.cleaned_data["/name"], form.cleaned_data.get("/account") or None
-        try:
+        with refusals_in(form):
             row = hostnames.claim(actor=request.actor, name=name, account=account)
-        except Invalid as error:
-            attach_errors(form, error)
-        else:
             said = "is verified" if row.verification else "is added. Add one DNS record to verify that you own it"
             messages.success(request, f"{row.name} {said}.")
             return redirect("web:hostname", pk=row.pk)

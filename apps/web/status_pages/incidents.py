@@ -8,10 +8,9 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from apps.core.clock import now
-from apps.core.errors import Conflict, FieldError, Invalid
 from apps.status import selectors, services
 from apps.status.models import Incident
-from apps.web.kit.field_errors import attach_errors
+from apps.web.kit.field_errors import refusals_in
 from apps.web.kit.object_forms import Way, show_form
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import confirmed
@@ -25,11 +24,8 @@ def new(request: PageRequest, pk: int) -> HttpResponse:
     row = selectors.page(request.actor, pk)
     form = IncidentForm(request.POST or None, row, planned=request.GET.get("planned") == "1")
     if form.is_bound and form.is_valid():
-        try:
+        with refusals_in(form):
             services.open_incident(actor=request.actor, page_id=pk, spec=form.spec())
-        except Invalid as error:
-            attach_errors(form, error)
-        else:
             messages.success(request, "Visitors read it within ten seconds.")
             return redirect("web:status-page", pk)
     crumbs = ((reverse("web:status-pages"), "Status pages"), (reverse("web:status-page", args=[pk]), row.title))
@@ -52,13 +48,8 @@ def detail(request: PageRequest, pk: int) -> HttpResponse:
 
 
 def _written(request: PageRequest, form: UpdateForm, row: Incident) -> bool:
-    try:
+    with refusals_in(form):
         services.write_update(actor=request.actor, incident_id=row.pk, spec=form.spec())
-    except Invalid as error:
-        attach_errors(form, error)
-    except Conflict as error:
-        attach_errors(form, Invalid([FieldError("", "conflict", error.detail)]))
-    else:
         return True
     return False
 
