@@ -18,6 +18,7 @@ from apps.core.clock import now
 from apps.core.errors import Conflict, FieldError, Invalid
 from apps.definitions.shapes.base.words import instant_text, read_instant
 from apps.definitions.shapes.operations.alert_rule import read_pattern
+from apps.members.reading import only_known
 
 NOUN, SILENCES, CHANNELS = "alerts", "silences", "alert-channels"
 LONGEST_SILENCE = timedelta(days=30)
@@ -100,9 +101,7 @@ def _read(spec: object, moment: datetime, field_errors: list[FieldError]) -> dic
     if not isinstance(spec, dict):
         field_errors.append(FieldError("/spec", "not_object", "Send spec as an object: {rule, objects, ends_at}."))
         return {}
-    for name in sorted(map(str, set(spec) - set(_FIELDS))):
-        detail = f"There is no such field here; known are {', '.join(_FIELDS)}."
-        field_errors.append(FieldError(f"/spec/{name[:63]}", "unknown_field", detail))
+    only_known(spec, _FIELDS, "/spec", field_errors)
     found: dict[str, Any] = {}
     for name, column, read in (("rule", "rule", grammar.name), ("objects", "objects_named", read_pattern)):
         try:

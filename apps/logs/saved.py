@@ -17,14 +17,13 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.accounts.quotas import lock_quotas
 from apps.audit import services as audit
-from apps.compiler import grammar
 from apps.core.clock import now
 from apps.core.errors import FieldError, Invalid
 from apps.definitions.selectors import only
 from apps.drivers.logs.contract import NUMBER_FIELDS
 from apps.logs.filters import LONGEST, FilterError, parse
 from apps.logs.models import MetricPoint, SavedSearch
-from apps.members.reading import account_named
+from apps.members import reading
 
 NOUN = "saved-searches"
 MOST_SEARCHES, MOST_METRICS = 50, 10
@@ -78,17 +77,13 @@ def history(row: SavedSearch, start: datetime, end: datetime) -> list[MetricPoin
 def save_search(*, actor: Actor, account: object = None, name: object, spec: object, reason: str = "") -> SavedSearch:
     """Save `{filter, metric?}` under a name. Raises Forbidden, Invalid."""
     actor.may_write(NOUN)
-    owner = account_named(actor, account)
+    owner = reading.account_named(actor, account)
     errors: list[FieldError] = []
-    try:
-        known = grammar.name(name)
-    except grammar.GrammarError as error:
-        errors.append(FieldError("/name", error.code, error.message))
-    wanted = _read(spec, errors)
+    plain, wanted = reading.name(name, errors), _read(spec, errors)
     if errors:
         raise Invalid(errors)
     try:
-        return _save(actor, owner, known, wanted, reason)
+        return _save(actor, owner, plain, wanted, reason)
     except IntegrityError as error:
         raise Invalid([FieldError("/name", "taken", "There is a saved search with this name.")]) from error
 
@@ -152,7 +147,7 @@ def _read(spec: object, errors: list[FieldError]) -> Wanted:
     if not isinstance(spec, dict):
         errors.append(FieldError("/spec", "not_object", "Send spec as an object: {filter, metric}."))
         return Wanted()
-    _only(spec, _FIELDS, "/spec", errors)
+    reading.only_known(spec, _FIELDS, "/spec", errors)
     text = _filter(spec.get("filter", ""), "/spec/filter", errors)
     metric = spec.get("metric")
     if metric is None:
@@ -168,7 +163,7 @@ def _read(spec: object, errors: list[FieldError]) -> Wanted:
 
 
 def _metric(text: str, measure: Measure, metric: dict[str, Any], errors: list[FieldError]) -> Wanted:
-    _only(metric, ("measure", *_OF_METRIC[measure]), "/spec/metric", errors)
+    reading.only_known(metric, ("measure", *_OF_METRIC[measure]), "/spec/metric", errors)
     if measure == Measure.SHARE:
         return Wanted(text, measure, among=_filter(metric.get("among", ""), "/spec/metric/among", errors))
     if measure != Measure.PERCENTILE:
@@ -180,12 +175,6 @@ def _metric(text: str, measure: Measure, metric: dict[str, Any], errors: list[Fi
         detail = f"Choose one of {', '.join(map(str, PERCENTILES))}."
         errors.append(FieldError("/spec/metric/percentile", "choice", detail))
     return Wanted(text, measure, of, percentile)
-
-
-def _only(sent: dict[str, Any], known: tuple[str, ...], pointer: str, errors: list[FieldError]) -> None:
-    for name in sorted(map(str, set(sent) - set(known))):
-        detail = f"There is no such field here; known are {', '.join(known)}."
-        errors.append(FieldError(f"{pointer}/{name[:63]}", "unknown_field", detail))
 
 
 def _filter(value: object, pointer: str, errors: list[FieldError]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -52,13 +53,20 @@ def not_above_own_scopes(actor: Actor, role: Membership.Role, field_errors: list
         field_errors.append(FieldError("/role", "more_than_own", detail))
 
 
-def name_of_token(value: object, field_errors: list[FieldError]) -> str:
+def name(value: object, field_errors: list[FieldError]) -> str:
     """Lowercase letters, digits and hyphens."""
     try:
         return grammar.name(value)
     except grammar.GrammarError as error:
         field_errors.append(FieldError("/name", error.code, error.message))
         return ""
+
+
+def only_known(sent: Mapping[Any, Any], known: Collection[str], pointer: str, field_errors: list[FieldError]) -> None:
+    """Nothing but the fields that there are: a wrong name is no value that is left out."""
+    for field in sorted(map(str, set(sent) - set(known))):
+        detail = f"There is no such field here; known are {', '.join(known)}."
+        field_errors.append(FieldError(f"{pointer}/{field[:63]}", "unknown_field", detail))
 
 
 def email(value: object, field_errors: list[FieldError]) -> str:
@@ -109,7 +117,7 @@ def _list(field: str, values: object, most: int, field_errors: list[FieldError])
     return list(values)
 
 
-def check_version(version: int, expected: int | None) -> None:
+def check_version(version: int, expected: int | None, what: str = "This") -> None:
     """Raise Stale unless nobody expected another version."""
     if expected is not None and version != expected:
-        raise Stale("This has changed since you read it; read it again before you change it.")
+        raise Stale(f"{what} has changed since you read it; read it again before you change it.")

@@ -59,7 +59,7 @@ def make_token(
     actor.must_manage(target, "tokens", NOUN)
     field_errors: list[FieldError] = []
     wanted = Wanted(
-        reading.name_of_token(name, field_errors),
+        reading.name(name, field_errors),
         reading.role_named(target, role, field_errors),
         reading.scopes(scopes, field_errors),
         reading.networks(networks, field_errors),

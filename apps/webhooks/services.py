@@ -12,14 +12,13 @@ from django.db import transaction
 from apps.accounts.actors import Actor
 from apps.accounts.quotas import lock_quotas, refuse_over_quota
 from apps.audit import services as audit
-from apps.compiler import grammar
 from apps.core import outbound
 from apps.core.called_urls import Refused, read_url
 from apps.core.clock import now
-from apps.core.errors import Conflict, FieldError, Invalid, Stale
+from apps.core.errors import Conflict, FieldError, Invalid
 from apps.core.queue import enqueue_on_commit
 from apps.core.secrets.sealing import seal, unseal
-from apps.members.reading import account_named
+from apps.members import reading
 from apps.webhooks import events, selectors
 from apps.webhooks.models import Delivery, Webhook
 from apps.webhooks.signing import new_secret
@@ -45,9 +44,12 @@ def make_webhook(
     Invalid, Conflict.
     """
     actor.may_write(NOUN)
-    owner = account_named(actor, account)
+    owner = reading.account_named(actor, account)
     field_errors: list[FieldError] = []
-    plain, wanted = _name(name, field_errors), _read(spec, {"event_types": [events.ALL], "enabled": True}, field_errors)
+    plain, wanted = (
+        reading.name(name, field_errors),
+        _read(spec, {"event_types": [events.ALL], "enabled": True}, field_errors),
+    )
     if field_errors:
         raise Invalid(field_errors)
     lock_quotas(owner)
@@ -162,8 +164,7 @@ def record_change(actor: Actor, action: str, row: Webhook, before: dict[str, Any
 def _locked(actor: Actor, webhook_id: int, expected_version: int | None) -> Webhook:
     selectors.webhook(actor, webhook_id)
     row = Webhook.objects.select_for_update(of=("self",)).select_related("account").get(pk=webhook_id)
-    if expected_version is not None and row.version != expected_version:
-        raise Stale(f"Webhook {row.name} has changed since you read it; read it again before you change it.")
+    reading.check_version(row.version, expected_version, f"Webhook {row.name}")
     return row
 
 
@@ -185,22 +186,12 @@ def _at_once(row: Webhook) -> None:
     enqueue_on_commit(DELIVER_TASK, row.pk)
 
 
-def _name(value: object, field_errors: list[FieldError]) -> str:
-    try:
-        return grammar.name(value)
-    except grammar.GrammarError as error:
-        field_errors.append(FieldError("/name", error.code, error.message))
-        return ""
-
-
 def _read(spec: object, present: dict[str, Any], field_errors: list[FieldError]) -> dict[str, Any]:
     """The fields of a specification over those that are there."""
     if not isinstance(spec, dict):
         field_errors.append(FieldError("/spec", "not_object", "Send spec as an object: {url, event_types, enabled}."))
         return {}
-    for field in sorted(map(str, set(spec) - set(_FIELDS))):
-        detail = f"There is no such field here; known are {', '.join(_FIELDS)}."
-        field_errors.append(FieldError(f"/spec/{field[:63]}", "unknown_field", detail))
+    reading.only_known(spec, _FIELDS, "/spec", field_errors)
     wanted = {field: present.get(field) for field in _FIELDS} | {key: spec[key] for key in _FIELDS if key in spec}
     return {
         "url": _url(wanted["url"], field_errors),

@@ -15,7 +15,6 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.accounts.selectors import only
 from apps.audit import services as audit
-from apps.compiler import grammar
 from apps.core import outbound
 from apps.core.called_urls import Refused, read_url
 from apps.core.clock import now
@@ -27,7 +26,7 @@ from apps.drivers.logs.registry import open_queues
 from apps.logs.filters import FilterError, parse
 from apps.logs.forward.sending import Outcome, context_of, is_syslog, schemes, send
 from apps.logs.models import LogForward
-from apps.members.reading import account_named, check_version
+from apps.members import reading
 
 NOUN = "log-forwards"
 FIELDS = ("url", "sends", "filter", "ca", "header_name", "header_value", "enabled")
@@ -72,9 +71,9 @@ def make_forward(*, actor: Actor, name: object, spec: object, account: object = 
     Raises Forbidden, Invalid, Conflict.
     """
     actor.may_write(NOUN)
-    owner = Account.objects.select_for_update().get(pk=account_named(actor, account).pk)
+    owner = Account.objects.select_for_update().get(pk=reading.account_named(actor, account).pk)
     field_errors: list[FieldError] = []
-    plain, wanted = _name(name, field_errors), _read(spec, {"url": None, **USUAL}, field_errors)
+    plain, wanted = reading.name(name, field_errors), _read(spec, {"url": None, **USUAL}, field_errors)
     present = LogForward.objects.filter(account=owner)
     if present.count() >= MOST_EACH:
         field_errors.append(FieldError("/name", "too_many", f"An account has at most {MOST_EACH} log forwards."))
@@ -178,7 +177,7 @@ def document(row: LogForward) -> dict[str, Any]:
 def _locked(actor: Actor, pk: int, expected_version: int | None) -> LogForward:
     forward(actor, pk)
     row = LogForward.objects.select_for_update(of=("self",)).select_related("account").get(pk=pk)
-    check_version(row.version, expected_version)
+    reading.check_version(row.version, expected_version)
     return row
 
 
@@ -191,22 +190,12 @@ def _set(row: LogForward, wanted: dict[str, Any]) -> None:
         row.header_value = seal(wanted["header_value"].encode())
 
 
-def _name(value: object, field_errors: list[FieldError]) -> str:
-    try:
-        return grammar.name(value)
-    except grammar.GrammarError as error:
-        field_errors.append(FieldError("/name", error.code, error.message))
-        return ""
-
-
 def _read(spec: object, present: dict[str, Any], field_errors: list[FieldError]) -> dict[str, Any]:
     """The fields of a specification over those that are there; a header's value that is None stays as it is."""
     if not isinstance(spec, dict):
         field_errors.append(FieldError("/spec", "not_object", f"Send spec as an object: {{{', '.join(FIELDS)}}}."))
         return {}
-    for field in sorted(map(str, set(spec) - set(FIELDS))):
-        detail = f"There is no such field here; known are {', '.join(FIELDS)}."
-        field_errors.append(FieldError(f"/spec/{field[:63]}", "unknown_field", detail))
+    reading.only_known(spec, FIELDS, "/spec", field_errors)
     wanted: dict[str, Any] = {field: spec.get(field, present.get(field)) for field in FIELDS}
     for field, most in (("filter", 2000), ("ca", LONGEST_CA)):
         wanted[field] = _text(wanted[field], field, most, field_errors)

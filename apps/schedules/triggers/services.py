@@ -25,6 +25,7 @@ from apps.core.errors import Conflict, FieldError, Invalid, NotFound, SpillwayEr
 from apps.core.secrets.sealing import seal, unseal
 from apps.definitions.selectors import only, schedules
 from apps.definitions.shapes.base.words import instant_text
+from apps.members import reading
 from apps.schedules import selectors
 from apps.schedules.models import ScheduleRun, Trigger
 from apps.schedules.services import run_by_trigger
@@ -72,7 +73,7 @@ def make_trigger(
     actor.may_write(NOUN)
     schedule = only(schedules(actor), schedule_id)
     field_errors: list[FieldError] = []
-    plain, rate, kind = _name(name, field_errors), _rate(per_minute, field_errors), _sender(sender, field_errors)
+    plain, rate, kind = reading.name(name, field_errors), _rate(per_minute, field_errors), _sender(sender, field_errors)
     if field_errors:
         raise Invalid(field_errors)
     lock_quotas(schedule.account)
@@ -110,7 +111,7 @@ def change_trigger(
     """
     row = _locked(actor, trigger_id, expected_version)
     before, field_errors = document(row), list[FieldError]()
-    row.name = row.name if name is None else _name(name, field_errors)
+    row.name = row.name if name is None else reading.name(name, field_errors)
     row.per_minute = row.per_minute if per_minute is None else _rate(per_minute, field_errors)
     if field_errors:
         raise Invalid(field_errors)
@@ -248,14 +249,6 @@ def _locked(actor: Actor, trigger_id: int, expected_version: int | None) -> Trig
             f"Trigger {row.name} has changed since you read it; read it again before you change it.", row.version
         )
     return row
-
-
-def _name(value: object, field_errors: list[FieldError]) -> str:
-    try:
-        return grammar.name(value)
-    except GrammarError as error:
-        field_errors.append(FieldError("/name", error.code, error.message))
-        return ""
 
 
 def _rate(value: object, field_errors: list[FieldError]) -> int:

@@ -20,7 +20,7 @@ from apps.compiler import grammar
 from apps.compiler.matching import names
 from apps.core.clock import now
 from apps.core.concurrency.fairness import Owners, Seats, in_turns
-from apps.core.errors import Conflict, FieldError, Invalid, Stale
+from apps.core.errors import Conflict, FieldError, Invalid
 from apps.core.events import publish_after_commit
 from apps.core.queue import enqueue
 from apps.definitions import selectors
@@ -29,6 +29,7 @@ from apps.definitions.writing.kinds.grants import record_claim
 from apps.definitions.writing.rules.quotas import expect_growth
 from apps.definitions.writing.rules.usage import users_of
 from apps.definitions.writing.transactions import change_set
+from apps.members.reading import check_version
 
 NOUN = "hostnames"
 CHECK_TASK = "apps.definitions.tasks.check_hostname"
@@ -224,8 +225,7 @@ def _locked(actor: Actor, hostname_id: int, expected_version: int | None) -> Hos
     row = selectors.only(selectors.hostnames(actor), hostname_id)
     claims.lock_hostnames([row.name])
     row = selectors.only(selectors.hostnames(actor).select_for_update(of=("self",)), hostname_id)
-    if expected_version is not None and row.version != expected_version:
-        raise Stale(f"{row.name} has changed since you read it; read it again before you change it.")
+    check_version(row.version, expected_version, row.name)
     return row
 
 
