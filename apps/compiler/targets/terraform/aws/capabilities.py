@@ -59,8 +59,8 @@ _refused = partial(refused, Target.AWS)
 _lossy = partial(lossy, Target.AWS)
 
 
-def _told(thing: Route | Listener | CloudPool, code: str, field: str) -> Incompatibility:
-    return told(column_of(thing), thing, code, field)
+def _told(thing: Route | Listener | CloudPool, code: str, field: str, value: str = "") -> Incompatibility:
+    return told(column_of(thing), thing, code, field, value)
 
 
 CONTENT_TYPES = frozenset({"text/plain", "text/css", "text/html", "application/javascript", "application/json"})
@@ -129,10 +129,7 @@ def _one_label_below(route: Route, load_balancer: LoadBalancer) -> str:
 
 def _of_path(route: Route) -> Iterator[Incompatibility]:
     if route.path_kind is PathKind.REGEX:
-        yield _refused(
-            route, "path_regex", "path_kind",
-            "Spillway does not support regular expressions on an ALB.", "Use a prefix or exact paths.",
-        )  # fmt: skip
+        yield _told(route, "path_regex", "path_kind", "regex")
         return
     patterns = path_patterns(route)
     if any(len(pattern) > limits.CONDITION_TEXT for pattern in patterns):
@@ -227,12 +224,7 @@ def unsupported_in_listener(listener: Listener, load_balancer: LoadBalancer) -> 
     if listener.tls is not None and listener.tls.alpn and alpn_policy(listener) is None:
         yield _told(listener, "alpn", "tls.alpn")
     if listener.speaks_tls and listener.default_certificate_id is None:
-        kind = "NLB" if listener.ends_tls else "ALB"
-        yield _lossy(
-            listener, "unknown_name", "certificates",
-            f"If a client requests a name that no certificate covers, an {kind} presents the first certificate.",
-            "Set default_certificate to the certificate that such clients may see.",
-        )  # fmt: skip
+        yield _told(listener, "unknown_name", "certificates")
 
 
 def unsupported_in_load_balancer(load_balancer: LoadBalancer) -> Iterator[Incompatibility]:
@@ -277,20 +269,12 @@ def unsupported_in_pool(pool: CloudPool) -> Iterator[Incompatibility]:
 
 def _of_times(pool: CloudPool) -> Iterator[Incompatibility]:
     if pool.protocol is Protocol.TCP:
-        yield _lossy(
-            pool, "server_timeout", "server_timeout_ms",
-            f"An NLB keeps idle connections for {limits.NLB_IDLE_S} s, whatever the server timeout is.",
-            "Have the servers close connections that they no longer need.",
-        )  # fmt: skip
+        yield _told(pool, "server_timeout", "server_timeout_ms")
         if pool.connect_timeout_ms != CONNECT_TIMEOUT_MS:
             yield _told(pool, "connect_timeout", "connect_timeout_ms")
         return
     if pool.connect_timeout_ms != limits.CONNECT_TIMEOUT_S * 1000:
-        yield _lossy(
-            pool, "connect_timeout", "connect_timeout_ms",
-            f"An ALB tries to connect to a server for {limits.CONNECT_TIMEOUT_S} s, whatever connect_timeout_ms is.",
-            "Use health checks to find servers that do not respond.",
-        )  # fmt: skip
+        yield _told(pool, "connect_timeout", "connect_timeout_ms")
     keepalive = pool.server_keepalive_ms
     if keepalive is not None and keepalive <= pool.server_timeout_ms:
         yield _told(pool, "keepalive_race", "server_keepalive_ms")
@@ -323,11 +307,7 @@ def _of_balance(pool: CloudPool) -> Iterator[Incompatibility]:
                 "Choose source if a client must stay with its server.",
             )  # fmt: skip
     elif pool.balance is Balance.SOURCE:
-        yield _lossy(
-            pool, "balance", "balance",
-            "An ALB does not hash the client's address; it keeps a client with its server by its own cookie.",
-            "Clients without cookies move between servers; use a tcp pool if that matters.",
-        )  # fmt: skip
+        yield _told(pool, "balance", "balance")
 
 
 def _of_health_check(pool: CloudPool, check: HealthCheck | None) -> Iterator[Incompatibility]:

@@ -28,7 +28,5 @@ CHECK_COUNT = (2, 10)
 CHECK_STATUS = (200, 499)
 SLOW_START_S = (30, 900)
 IDLE_TIMEOUT_S = (1, 4000)
-NLB_IDLE_S = 350
-"""How long an NLB keeps a connection on which nothing moves, unless its listener says otherwise."""
 CONNECT_TIMEOUT_S = 10
 """How long an ALB tries to connect to a target ("HTTP 504" in the guide's troubleshooting); it is fixed."""

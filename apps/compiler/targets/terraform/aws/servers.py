@@ -89,15 +89,9 @@ def _of_protocols(pool: CloudPool, *, is_tcp: bool) -> Iterator[Incompatibility]
 
 def _of_persistence(pool: CloudPool, wanted: Persistence, *, is_tcp: bool) -> Iterator[Incompatibility]:
     if wanted.by is PersistBy.HEADER:
-        yield _refused(
-            pool, "persistence", "persistence.by", "Target groups keep clients only by cookie or address.",
-            "Use a cookie.",
-        )  # fmt: skip
+        yield told(Column.ALB, pool, "persistence", "persistence.by", wanted.by)
     elif wanted.by is PersistBy.SOURCE and not is_tcp:
-        yield _lossy(
-            pool, "persistence", "persistence.by", "An ALB keeps clients by its own cookie, not by address.",
-            "Use a cookie.",
-        )  # fmt: skip
+        yield _told(pool, "persistence", "persistence.by", wanted.by)
     elif wanted.by is PersistBy.COOKIE:
         yield _told(pool, "persistence_cookie", "persistence.cookie")
     if wanted.mode is CookieMode.PREFIX:

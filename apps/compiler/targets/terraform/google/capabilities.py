@@ -137,10 +137,7 @@ def unsupported_in_listener(listener: Listener, _load_balancer: LoadBalancer) ->
             "Leave certificates out and end TLS on the servers, or put the load balancer on a fleet.",
         )  # fmt: skip
     if listener.tls is not None and not listener.tls.http2:
-        yield _lossy(
-            listener, "http2", "tls.http2",
-            "Google Cloud always uses HTTP/2 with https clients that support it.", "Leave http2 out.",
-        )  # fmt: skip
+        yield _told(listener, "http2", "tls.http2")
     if listener.protocol is Protocol.HTTPS and listener.default_certificate_id is None:
         yield _lossy(
             listener, "unknown_name", "certificates",
@@ -212,12 +209,7 @@ def _of_times(pool: CloudPool) -> Iterator[Incompatibility]:
         "not to a pause in it.", "Use a longer server timeout for pools with long downloads or streams.",
     )  # fmt: skip
     if pool.server_keepalive_ms is not None and pool.server_keepalive_ms <= SERVER_IDLE_MS:
-        yield _lossy(
-            pool, "keepalive_race", "server_keepalive_ms",
-            f"Google Cloud keeps idle connections to servers for {SERVER_IDLE_MS // 1000} s; a request fails with 502 "
-            "if the server closes the connection at that moment.",
-            "Have the servers keep connections for 620 s or longer.",
-        )  # fmt: skip
+        yield _told(pool, "keepalive_race", "server_keepalive_ms")
 
 
 def _of_limits(pool: CloudPool) -> Iterator[Incompatibility]:
@@ -260,11 +252,7 @@ def _of_choice(pool: CloudPool) -> Iterator[Incompatibility]:
 
 def _of_health_check(pool: CloudPool, check: HealthCheck | None) -> Iterator[Incompatibility]:
     if check is None:
-        yield _lossy(
-            pool, "health_check_default", "health_check",
-            "Google Cloud requires a health check: without one here, it connects to each server.",
-            "Add a health check with a path.",
-        )  # fmt: skip
+        yield _told(pool, "health_check_default", "health_check")
         return
     if check.path and check.expect_status != 200 and not check.expect_statuses:
         yield _refused(
@@ -273,10 +261,7 @@ def _of_health_check(pool: CloudPool, check: HealthCheck | None) -> Iterator[Inc
             "Return 200 from the path of the check.",
         )  # fmt: skip
     if check.path and check.method != "GET":
-        yield _lossy(
-            pool, "health_check_request", "health_check.method",
-            "Google Cloud sends health checks as GET requests.", "Have the path respond to any method.",
-        )  # fmt: skip
+        yield _told(pool, "health_check_request", "health_check.method")
     yield from _of_check_times(pool, check)
 
 

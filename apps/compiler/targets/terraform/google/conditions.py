@@ -22,10 +22,7 @@ _told = partial(told, Column.GOOGLE)
 def unsupported_conditions(route: Route) -> Iterator[Incompatibility]:
     """Path, headers, query, cookies and clients."""
     if route.path_kind is PathKind.REGEX:
-        yield _refused(
-            route, "path_regex", "path_kind",
-            "Google Cloud's global load balancers do not support regular expressions.", "Use a prefix or exact paths.",
-        )  # fmt: skip
+        yield _told(route, "path_regex", "path_kind", "regex")
     for condition in route.headers:
         if condition.match is ValueMatch.REGEX:
             yield _refused(

@@ -93,10 +93,7 @@ def _of_persistence(pool: CloudPool, wanted: Persistence) -> Iterator[Incompatib
     if wanted.by is PersistBy.COOKIE:
         yield _told(pool, "persistence_cookie", "persistence.cookie")
     else:
-        yield _lossy(
-            pool, "persistence_hash", "persistence.by", "Google Cloud uses a hash: clients move when servers change.",
-            "Use a cookie.",
-        )  # fmt: skip
+        yield _told(pool, "persistence_hash", "persistence.by", wanted.by)
     if wanted.mode is CookieMode.PREFIX:
         yield _told(pool, "persistence_mode", "persistence.mode")
     if wanted.overflow is OnOverflow.KEEPS:
@@ -118,10 +115,7 @@ def _of_question(pool: CloudPool, check: HealthCheck) -> Iterator[Incompatibilit
             "Google Cloud accepts only 200 as healthy.", "Return 200 from the path of the check.",
         )  # fmt: skip
     elif check.expect_statuses and check.expect_statuses != ("200",):
-        yield _lossy(
-            pool, "health_check_status", "health_check.expect_statuses",
-            "Google Cloud accepts only 200 as healthy.", "Return 200 from the path of the check.",
-        )  # fmt: skip
+        yield _told(pool, "health_check_status", "health_check.expect_statuses")
 
 
 def _holds_200(statuses: str) -> bool:
