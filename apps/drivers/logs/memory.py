@@ -28,7 +28,7 @@ from apps.drivers.logs.contract import (
     each_of,
 )
 from apps.drivers.logs.files.columns import cursor_of, millis, position, record_of, row_of
-from apps.drivers.logs.files.layout import BATCH_ID, HOUR, hour_of
+from apps.drivers.logs.files.layout import HOUR, check_batch_id, hour_of
 from apps.drivers.logs.matching import fits, status_class
 
 
@@ -40,8 +40,7 @@ class MemoryStore:
 
     def store(self, batch_id: str, records: Sequence[Record], *, first: bool = False) -> int:  # noqa: ARG002 - the port
         """Once for each batch id."""
-        if not BATCH_ID.fullmatch(batch_id):
-            raise Rejected("A batch id has only letters, digits, - and _, at most 100 of them.")
+        check_batch_id(batch_id)
         if batch_id in self._batches:
             return 0
         self._batches[batch_id] = tuple(record_of(each.account, row_of(each)) for each in records)

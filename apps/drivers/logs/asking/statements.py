@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from apps.drivers.logs.comparing import check, network_of
 from apps.drivers.logs.contract import (
-    ADDRESS_FIELDS,
     HEADER,
     NUMBER_FIELDS,
     SEARCHED_BY_TEXT,
-    TEXT_FIELDS,
     Comparison,
     Condition,
     Query,
-    Rejected,
 )
 
 Values = list[object]
 _SIGNS = {
+    Comparison.IS: "=",
     Comparison.BELOW: "<",
     Comparison.AT_MOST: "<=",
     Comparison.ABOVE: ">",
     Comparison.AT_LEAST: ">=",
+}
+_TEXT = {
+    Comparison.IS: "{} = ?",
+    Comparison.STARTS: "starts_with({}, ?)",
+    Comparison.CONTAINS: "contains({}, ?)",
 }
 # Addresses as text of one length, so that they sort as numbers: 192.000.002.001, 2001:0db8:0000:…
 _FOUR = "array_to_string([lpad(part, 3, '0') FOR part IN string_split(client, '.')], '.')"
@@ -50,8 +53,7 @@ def where(query: Query) -> tuple[str, Values]:
 
 def expression(condition: Condition) -> tuple[str, Values]:
     """What holds where the condition does, before it is negated. Raises Rejected for what cannot be compared so."""
-    if not condition.values:
-        raise Rejected(f"{condition.field or 'The text'} is compared with nothing.")
+    check(condition)
     pairs = [_one(condition.field, condition.comparison, value) for value in condition.values]
     return " OR ".join(f"({text})" for text, _ in pairs), [value for _, values in pairs for value in values]
 
@@ -72,15 +74,13 @@ def _one(name: str, comparison: Comparison, value: str | int) -> tuple[str, Valu
         tests = " OR ".join(f"contains(lower({each}), ?)" for each in SEARCHED_BY_TEXT)
         return tests, [str(value).lower()] * len(SEARCHED_BY_TEXT)
     if name.startswith(HEADER):
-        return _text("json_extract_string(nullif(headers, ''), ?)", comparison, str(value), [_pointer(name)])
-    if name in NUMBER_FIELDS and isinstance(value, int):
-        if comparison in _SIGNS or comparison == Comparison.IS:
-            return f"{name} {_SIGNS.get(comparison, '=')} ?", [value]
-    elif name in ADDRESS_FIELDS and comparison == Comparison.WITHIN:
-        return _within(str(value))
-    elif name in TEXT_FIELDS + ADDRESS_FIELDS:
-        return _text(name, comparison, str(value), [])
-    raise Rejected(f"{name} cannot be searched by “{comparison} {value}”.")
+        header = "json_extract_string(nullif(headers, ''), ?)"
+        return _TEXT[comparison].format(header), [_pointer(name), str(value)]
+    if name in NUMBER_FIELDS:
+        return f"{name} {_SIGNS[comparison]} ?", [value]
+    if comparison == Comparison.WITHIN:
+        return _within(value)
+    return _TEXT[comparison].format(name), [str(value)]
 
 
 def _pointer(name: str) -> str:
@@ -88,21 +88,8 @@ def _pointer(name: str) -> str:
     return "/" + name.removeprefix(HEADER).replace("~", "~0").replace("/", "~1")
 
 
-def _text(name: str, comparison: Comparison, value: str, before: Values) -> tuple[str, Values]:
-    if comparison == Comparison.IS:
-        return f"{name} = ?", [*before, value]
-    if comparison == Comparison.STARTS:
-        return f"starts_with({name}, ?)", [*before, value]
-    if comparison == Comparison.CONTAINS:
-        return f"contains({name}, ?)", [*before, value]
-    raise Rejected(f"{name} is text: it is, starts or contains something, it is not {comparison} {value}.")
-
-
-def _within(value: str) -> tuple[str, Values]:
-    try:
-        network = ipaddress.ip_network(value, strict=False)
-    except ValueError as error:
-        raise Rejected(f"{value} is not a network, such as 192.0.2.0/24.") from error
+def _within(value: str | int) -> tuple[str, Values]:
+    network = network_of(value)
     first, last = network.network_address, network.broadcast_address
     if network.version == 4:
         low, high = (".".join(f"{int(part):03}" for part in str(each).split(".")) for each in (first, last))

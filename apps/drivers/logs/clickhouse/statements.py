@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import ipaddress
 from datetime import datetime
 
 from apps.drivers.logs.clickhouse.asking import Values
+from apps.drivers.logs.comparing import check, network_of
 from apps.drivers.logs.contract import (
-    ADDRESS_FIELDS,
     HEADER,
     NUMBER_FIELDS,
     SEARCHED_BY_TEXT,
-    TEXT_FIELDS,
     Comparison,
     Condition,
     Query,
-    Rejected,
     Whose,
 )
 
@@ -25,6 +22,11 @@ _SIGNS = {
     Comparison.AT_MOST: "<=",
     Comparison.ABOVE: ">",
     Comparison.AT_LEAST: ">=",
+}
+_TEXT = {
+    Comparison.IS: "{} = {}",
+    Comparison.STARTS: "startsWith({}, {})",
+    Comparison.CONTAINS: "position({}, {}) > 0",
 }
 
 
@@ -61,8 +63,7 @@ def ceiling(time: datetime) -> int:
 
 def _expression(condition: Condition, values: Values) -> str:
     """What holds where the condition does, before it is negated. Raises Rejected for what cannot be compared so."""
-    if not condition.values:
-        raise Rejected(f"{condition.field or 'The text'} is compared with nothing.")
+    check(condition)
     return " OR ".join(f"({_one(condition.field, condition.comparison, each, values)})" for each in condition.values)
 
 
@@ -72,33 +73,17 @@ def _one(name: str, comparison: Comparison, value: str | int, values: Values) ->
         return " OR ".join(f"position(lowerUTF8({each}), {text}) > 0" for each in SEARCHED_BY_TEXT)
     if name.startswith(HEADER):
         header = values.put("String", name.removeprefix(HEADER))
-        found = f"JSONExtractString(headers, {header})"
-        return f"JSONHas(headers, {header}) AND {_text(found, name, comparison, str(value), values)}"
-    if name in NUMBER_FIELDS and isinstance(value, int):
-        if comparison in _SIGNS:
-            return f"{name} {_SIGNS[comparison]} {values.put('Int64', value)}"
-    elif name in ADDRESS_FIELDS and comparison == Comparison.WITHIN:
-        return _within(str(value), values)
-    elif name in TEXT_FIELDS + ADDRESS_FIELDS:
-        return _text(name, name, comparison, str(value), values)
-    raise Rejected(f"{name} cannot be searched by “{comparison} {value}”.")
+        test = _TEXT[comparison].format(f"JSONExtractString(headers, {header})", values.put("String", str(value)))
+        return f"JSONHas(headers, {header}) AND {test}"
+    if name in NUMBER_FIELDS:
+        return f"{name} {_SIGNS[comparison]} {values.put('Int64', value)}"
+    if comparison == Comparison.WITHIN:
+        return _within(value, values)
+    return _TEXT[comparison].format(name, values.put("String", str(value)))
 
 
-def _text(found: str, name: str, comparison: Comparison, value: str, values: Values) -> str:
-    if comparison == Comparison.IS:
-        return f"{found} = {values.put('String', value)}"
-    if comparison == Comparison.STARTS:
-        return f"startsWith({found}, {values.put('String', value)})"
-    if comparison == Comparison.CONTAINS:
-        return f"position({found}, {values.put('String', value)}) > 0"
-    raise Rejected(f"{name} is text: it is, starts or contains something, it is not {comparison} {value}.")
-
-
-def _within(value: str, values: Values) -> str:
-    try:
-        network = ipaddress.ip_network(value, strict=False)
-    except ValueError as error:
-        raise Rejected(f"{value} is not a network, such as 192.0.2.0/24.") from error
+def _within(value: str | int, values: Values) -> str:
+    network = network_of(value)
     low, high = (values.put("String", str(each)) for each in (network.network_address, network.broadcast_address))
     if network.version == 4:
         return f"toIPv4OrNull(client) BETWEEN toIPv4({low}) AND toIPv4({high})"

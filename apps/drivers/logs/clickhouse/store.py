@@ -23,13 +23,12 @@ from apps.drivers.logs.contract import (
     Point,
     Query,
     Record,
-    Rejected,
     SqlAnswer,
     Usage,
     Whose,
 )
 from apps.drivers.logs.files.columns import moment
-from apps.drivers.logs.files.layout import BATCH_ID, hour_of
+from apps.drivers.logs.files.layout import check_batch_id, hour_of
 
 _AT_ONCE = {"lightweight_deletes_sync": 2, "mutations_sync": 2}
 
@@ -46,8 +45,7 @@ class ClickHouseStore:
 
     def store(self, batch_id: str, records: Sequence[Record], *, first: bool = False) -> int:
         """Once for each batch id."""
-        if not BATCH_ID.fullmatch(batch_id):
-            raise Rejected("A batch id has only letters, digits, - and _, at most 100 of them.")
+        check_batch_id(batch_id)
         return storing.store(self._ready(), batch_id, records, first=first)
 
     def search(self, account: Whose, query: Query, *, limit: int, cursor: str = "") -> Page:

@@ -24,7 +24,7 @@ from functools import lru_cache
 from apps.drivers.logs.contract import Rejected
 from apps.drivers.logs.files.port import Entry, Files
 
-BATCH_ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
+_BATCH_ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
 HOUR = timedelta(hours=1)
 NOTES = (".minutes", ".batches", ".replaces")
 _NAME = re.compile(r"(?:b-(?P<batch>[A-Za-z0-9_-]+)|m(?P<level>\d)-[0-9a-f]+)\.(?P<lines>\d+)\.parquet")
@@ -82,10 +82,15 @@ def hour_folder(account: int, hour: datetime) -> str:
     return f"{account_folder(account)}day={hour:%Y-%m-%d}/hour={hour:%H}/"
 
 
+def check_batch_id(batch_id: str) -> None:
+    """Raises Rejected for an id that is no safe name."""
+    if not _BATCH_ID.fullmatch(batch_id):
+        raise Rejected("A batch id has only letters, digits, - and _, at most 100 of them.")
+
+
 def batch_name(folder: str, batch_id: str, lines: int) -> str:
     """What a batch is called before it is merged. Raises Rejected for an id that is no safe name."""
-    if not BATCH_ID.fullmatch(batch_id):
-        raise Rejected("A batch id has only letters, digits, - and _, at most 100 of them.")
+    check_batch_id(batch_id)
     return f"{folder}b-{batch_id}.{lines}.parquet"
 
 
