@@ -7,6 +7,7 @@ import io
 import json
 import unicodedata
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Any
 
 from apps.audit.models import Entry
@@ -66,6 +67,8 @@ def cell(value: object) -> str:
         return ""
     if isinstance(value, int):
         return str(value)
+    if isinstance(value, datetime):
+        return value.isoformat()
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     leading = "'" if text.startswith(_FORMULA) else ""
     return leading + visible(text)

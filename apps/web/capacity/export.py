@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from django.http import HttpResponse
 
+from apps.audit.exporting import cell
 from apps.capacity import selectors
 from apps.capacity.models import Run, Step
 from apps.web.kit.pages import PageRequest, page
@@ -18,7 +19,6 @@ COLUMNS = (
     *("p50_ms", "p95_ms", "p99_ms", "max_ms", "status", "message"),
 )
 SECOND_COLUMNS = ("at", "target", "offered", "answered", "errors", "in_flight", "p50_ms", "p95_ms", "p99_ms")
-FORMULA = ("=", "+", "-", "@")
 
 
 @page
@@ -35,15 +35,8 @@ def _csv(run: Run) -> HttpResponse:
     writer = csv.writer(text)
     writer.writerow(COLUMNS)
     for step in run.steps.defer("histogram").order_by("ordinal"):
-        writer.writerow([_cell(getattr(step, name)) for name in COLUMNS])
+        writer.writerow([cell(getattr(step, name)) for name in COLUMNS])
     return HttpResponse(text.getvalue(), content_type="text/csv; charset=utf-8")
-
-
-def _cell(value: object) -> object:
-    """A value as a spreadsheet may open it: no text of it is a formula."""
-    if hasattr(value, "isoformat"):
-        return value.isoformat()
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
 
 def _json(run: Run) -> HttpResponse:

@@ -14,6 +14,7 @@ from django.utils.http import urlencode
 
 from apps.accounts.models import Account
 from apps.accounts.selectors import accounts
+from apps.audit.exporting import cell
 from apps.core.errors import Invalid, NotFound
 from apps.logs import saved, searching
 from apps.logs.models import SavedSearch
@@ -54,7 +55,6 @@ COLUMNS = (
     *("total_ms", "queue_ms", "connect_ms", "response_ms", "bytes_in", "bytes_out", "client", "node", "termination"),
     *("ended", "trace_id", "span_id"),
 )
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 @page
@@ -233,7 +233,7 @@ def _csv(records: Iterable[Record]) -> Iterator[str]:
     writer = csv.writer(line)
     writer.writerow(COLUMNS)
     for record in records:
-        writer.writerow([_cell(_value(record, name)) for name in COLUMNS])
+        writer.writerow([cell(_value(record, name)) for name in COLUMNS])
         yield line.getvalue()
         line.seek(0)
         line.truncate()
@@ -242,13 +242,6 @@ def _csv(records: Iterable[Record]) -> Iterator[str]:
 
 def _value(record: Record, name: str) -> Any:
     return ending_of(record.termination) if name == "ended" else getattr(record, name)
-
-
-def _cell(value: object) -> object:
-    """A value as a spreadsheet may open it: no text of a client is a formula."""
-    if hasattr(value, "isoformat"):
-        return value.isoformat()
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
 
 def _json(records: Iterable[Record]) -> Iterator[str]:

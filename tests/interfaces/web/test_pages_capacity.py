@@ -259,10 +259,12 @@ def test_a_refused_test_is_a_run_that_says_why(shop_test: CapacityTest, tutorial
 
 def test_the_numbers_can_be_taken_away(shop_test: CapacityTest, tutorial_env: Actor) -> None:
     run, client = make_run(shop_test), client_of(tutorial_env)
-    run.steps.filter(ordinal=1).update(message="=1+1")
+    for ordinal, message in ((1, "=1+1"), (2, "\t=1+1")):
+        run.steps.filter(ordinal=ordinal).update(message=message)
     answer = client.get(f"/capacity-runs/{run.pk}/export.csv")
     rows = list(csv.DictReader(io.StringIO(answer.content.decode())))
     assert (len(rows), rows[0]["message"], rows[4]["status"]) == (9, "'=1+1", "bad")
+    assert rows[1]["message"] == "'\\x09=1+1"
     found: dict[str, Any] = json.loads(client.get(f"/capacity-runs/{run.pk}/export.json").content)
     assert found["steps"][0]["histogram"]
     assert len(found["seconds"]) == run.seconds.count()
