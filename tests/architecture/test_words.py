@@ -146,7 +146,7 @@ GONE = {
     "retry_fire": "retry_run",
     "running_stage": "running_env",
     "save_or_foresee": "save_or_dry_run",
-    "saved_or_blamed": "save_or_attach_errors",
+    "saved_or_blamed": "save and refusals_in",
     "schedules_crew": "schedules_workers",
     "schedules_judge": "schedules_checker",
     "schedules_rival": "schedules_baseline",

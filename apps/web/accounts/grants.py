@@ -19,10 +19,10 @@ from apps.core.errors import there
 from apps.definitions import selectors
 from apps.definitions.shapes.base.words import instant_text
 from apps.definitions.sharing import tagged
-from apps.web.kit.field_errors import attach_errors
+from apps.web.kit.field_errors import refusals_in
 from apps.web.kit.object_forms import copied
 from apps.web.kit.pages import PageRequest, operators_only, page, post_page, show
-from apps.web.kit.saving import Typed, deleted_by_name, save_or_attach_errors, tell
+from apps.web.kit.saving import Typed, deleted_by_name, save, tell
 from apps.web.kit.shape_fields import account_field
 
 PER_PAGE = 100
@@ -168,7 +168,8 @@ def _form(request: PageRequest, stored: Grant | None, initial: dict[str, Any]) -
     form = GrantForm(data, stored=stored, initial=initial)
     if form.is_bound and form.is_valid():
         typed = _typed(form, stored)
-        if saved := save_or_attach_errors(request, typed, functools.partial(attach_errors, form)):
+        with refusals_in(form):
+            saved = save(request, typed)
             tell(request, typed, saved, f"Grant {saved.name} is saved.")
             return redirect("web:grant", saved.name)
     context = {"form": form, "stored": stored}

@@ -26,7 +26,7 @@ from apps.definitions.shapes.platform.account import Quotas
 from apps.definitions.writing.rules.quotas import counts
 from apps.members import impersonation, selectors
 from apps.web.accounts.people import people_of
-from apps.web.kit.field_errors import attach_errors
+from apps.web.kit.field_errors import refusals_in
 from apps.web.kit.object_forms import form_for
 from apps.web.kit.pages import (
     PageRequest,
@@ -39,7 +39,7 @@ from apps.web.kit.pages import (
     signed_in,
 )
 from apps.web.kit.presets import Preset, fill_in
-from apps.web.kit.saving import Typed, save_or_attach_errors, tell, version_sent, version_shown
+from apps.web.kit.saving import Typed, save, tell, telling, version_sent, version_shown
 from apps.web.kit.shape_forms import Group, ShapeForm
 from apps.webhooks.selectors import webhooks
 
@@ -171,7 +171,8 @@ def _form(request: PageRequest, stored: Account | None) -> HttpResponse:
             spec=form.spec() | {"kind": stored.kind if stored else Account.Kind.CUSTOMER},
             version=version_sent(request),
         )
-        if saved := save_or_attach_errors(request, typed, partial(attach_errors, form)):
+        with refusals_in(form):
+            saved = save(request, typed)
             done = f"{saved.title} is saved." if stored else f"{saved.title} is created. Invite its first member."
             tell(request, typed, saved, done)
             return redirect("web:account", saved.name)
@@ -193,7 +194,8 @@ def suspend(request: PageRequest, name: str) -> HttpResponse:
         suspended = account.suspended_at is None
         spec = describe(account) | {"suspended": suspended}
         typed = Typed(kind="Account", row=account, spec=spec, version=account.version, reason=reason)
-        if save_or_attach_errors(request, typed, lambda error: messages.error(request, error.detail)):
+        with telling(request):
+            save(request, typed)
             words = "is suspended; its traffic is not affected" if suspended else "has access again"
             messages.success(request, f"{account.title} {words}.")
         return redirect("web:account", name)

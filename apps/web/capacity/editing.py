@@ -20,10 +20,10 @@ from apps.definitions.shapes.base.writing import reference, write
 from apps.definitions.shapes.operations.capacity_test import CapacityTestSpec
 from apps.web.capacity.form import CapacityTestForm
 from apps.web.capacity.words import what_happens
-from apps.web.kit.field_errors import attach_errors
+from apps.web.kit.field_errors import refusals_in
 from apps.web.kit.object_forms import copied, form_for
 from apps.web.kit.pages import PageRequest, page, post_page, show
-from apps.web.kit.saving import Typed, save_or_attach_errors, tell, version_sent, version_shown
+from apps.web.kit.saving import Typed, save, tell, version_sent, version_shown
 
 TEMPLATE = "pages/capacity_tests/form.html"
 # What the chosen pool narrows.
@@ -67,7 +67,9 @@ def _form(request: PageRequest, stored: CapacityTest | None) -> HttpResponse:
     if form.is_bound:
         form.is_valid()
         typed = _typed(request, form)
-        if saved := save_or_attach_errors(request, typed, partial(_attach_errors, form)):
+        form.errors.clear()  # the document says its own sentences
+        with refusals_in(form):
+            saved = save(request, typed)
             tell(
                 request, typed, saved, f"Capacity test {saved.name} is saved. It sends no load until someone starts it."
             )
@@ -112,12 +114,6 @@ def _typed(request: PageRequest, form: CapacityTestForm) -> Typed:
         version=version_sent(request),
         reason=request.POST.get("reason", "").strip()[:400],
     )
-
-
-def _attach_errors(form: CapacityTestForm, error: Invalid) -> None:
-    """The document's own sentences instead of those of the fields."""
-    form.errors.clear()
-    attach_errors(form, error)
 
 
 def said_of(spec: dict[str, Any], owner: Account) -> dict[str, Any]:

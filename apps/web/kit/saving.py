@@ -14,7 +14,7 @@ from django.http import HttpResponse
 from apps.core.errors import Conflict, FieldError, Invalid, Stale
 from apps.definitions.services import PLATFORM, confirming, delete_object, save_object
 from apps.web.kit.edit_conflicts import edit_conflict
-from apps.web.kit.field_errors import attach_errors
+from apps.web.kit.field_errors import refusals_in
 from apps.web.kit.pages import PageRequest, show
 from apps.web.kit.undoing import say_done
 
@@ -78,17 +78,6 @@ def _save_object(request: PageRequest, typed: Typed) -> Any:
     )
 
 
-def save_or_attach_errors(request: PageRequest, typed: Typed, attach_errors: Callable[[Invalid], None]) -> Any | None:
-    """The stored row; None after `attach_errors` put what was rejected into the form, a stale version included."""
-    try:
-        return save(request, typed)
-    except Stale as error:
-        attach_errors(Invalid([FieldError("", "stale", error.detail)]))
-    except Invalid as error:
-        attach_errors(error)
-    return None
-
-
 def save_form(
     request: PageRequest,
     form: forms.Form,
@@ -108,10 +97,11 @@ def save_form(
         spec=spec(),
         version=version_sent(request) if row else None,
     )
-    saved = save_or_attach_errors(request, typed, lambda error: attach_errors(form, error))
-    if saved is not None:
+    with refusals_in(form):
+        saved = save(request, typed)
         tell(request, typed, saved, done(saved))
-    return saved
+        return saved
+    return None
 
 
 def confirmed(request: PageRequest, name: str, purpose: str = "delete it") -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 from django import forms
@@ -19,10 +18,10 @@ from apps.definitions.models import Certificate
 from apps.definitions.shapes.base.fields import field_at
 from apps.definitions.shapes.traffic.certificate import CertificateSpec
 from apps.rollouts.selectors import conditions_of
-from apps.web.kit.field_errors import attach_errors
+from apps.web.kit.field_errors import refusals_in
 from apps.web.kit.object_forms import ObjectForm, OperatorPages
 from apps.web.kit.pages import PageRequest, page, post_page, show
-from apps.web.kit.saving import Typed, deleted_by_name, save_or_attach_errors, tell, version_sent, version_shown
+from apps.web.kit.saving import Typed, deleted_by_name, save, tell, version_sent, version_shown
 from apps.web.kit.shape_fields import ask_for_owner, form_field
 
 PER_PAGE = 100
@@ -180,7 +179,8 @@ def _upload(request: PageRequest, stored: Certificate | None) -> HttpResponse:
     if data is not None:
         if form.is_valid():
             typed = _typed(request, form, stored)
-            if saved := save_or_attach_errors(request, typed, partial(attach_errors, form)):
+            with refusals_in(form):
+                saved = save(request, typed)
                 tell(request, typed, saved, f"Certificate {saved.name} is saved. {_what_next(typed)}")
                 return redirect("web:certificates")
         form.forget_key()

@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from django import forms
-from django.contrib import messages
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.urls import reverse
 
 from apps.accounts.actors import Actor
-from apps.core.errors import Invalid
 from apps.definitions.models import Listener, LoadBalancer
 from apps.definitions.previewing.capabilities import Standing, standings_of
 from apps.definitions.reading.describing import describe
@@ -24,7 +22,7 @@ from apps.fleet import selectors as topology
 from apps.web.capabilities.notes import LEADS, note_fields, path_of
 from apps.web.kit.object_forms import ObjectForm, OperatorPages, Way, copied, show_form
 from apps.web.kit.pages import PageRequest, onward, operators_only, page, post_page, show
-from apps.web.kit.saving import Typed, confirmed, save_form, save_or_attach_errors, tell
+from apps.web.kit.saving import Typed, confirmed, save, save_form, tell, telling
 from apps.web.kit.shape_fields import LINES, offers, words
 from apps.web.kit.shape_forms import DocumentForm, Group
 from apps.web.load_balancers import connection_lines
@@ -199,10 +197,6 @@ def delete_listener(request: PageRequest, pk: int, listener: int) -> HttpRespons
         spec = describe(balancer)
         spec["listeners"] = [each for each in spec["listeners"] if each["name"] != row.name]
         typed = Typed(kind="LoadBalancer", row=balancer, spec=spec, version=balancer.version)
-        if saved := save_or_attach_errors(request, typed, lambda error: _tell_why_not(request, error)):
-            tell(request, typed, saved, f"Listener {row.name} is deleted. {TOLD}")
+        with telling(request):
+            tell(request, typed, save(request, typed), f"Listener {row.name} is deleted. {TOLD}")
     return redirect("web:load-balancer", pk)
-
-
-def _tell_why_not(request: PageRequest, error: Invalid) -> None:
-    messages.error(request, " ".join(each.detail for each in error.field_errors))

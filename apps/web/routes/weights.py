@@ -9,7 +9,7 @@ from django.shortcuts import redirect
 from apps.canaries.plan import ALL, weights_at
 from apps.definitions.selectors import describe, only, routes
 from apps.web.kit.pages import PageRequest, post_page
-from apps.web.kit.saving import Typed, save_or_attach_errors, tell, version_sent
+from apps.web.kit.saving import Typed, save, tell, telling, version_sent
 
 
 @post_page
@@ -31,9 +31,9 @@ def send(request: PageRequest, pk: int) -> HttpResponse:
         part = "all" if percent == ALL else f"{percent} % of the"
         reason = f"Everything to {wanted}" if percent == ALL else f"{percent} % to {wanted}"
         typed = Typed(kind="Route", row=row, spec=changed, version=version_sent(request), reason=reason)
-        saved = save_or_attach_errors(request, typed, lambda invalid: messages.error(request, invalid.detail))
-        if saved is not None:
-            tell(request, typed, saved, f"Pool {wanted} gets {part} requests of route {row.name} moments later.")
+        done = f"Pool {wanted} gets {part} requests of route {row.name} moments later."
+        with telling(request):
+            tell(request, typed, save(request, typed), done)
     return redirect("web:route", pk)
 
 

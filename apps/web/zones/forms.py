@@ -17,10 +17,10 @@ from apps.definitions.shapes.base.writing import reference
 from apps.definitions.shapes.traffic.zone import NEEDS, OF_DRIVERS, TAKES
 from apps.dns.selectors import zone_for
 from apps.fleet.selectors import stacks, static_ips
-from apps.web.kit.field_errors import attach_errors
+from apps.web.kit.field_errors import refusals_in
 from apps.web.kit.object_forms import form_for
 from apps.web.kit.pages import PageRequest, operators_only, page, show
-from apps.web.kit.saving import Typed, save_form, save_or_attach_errors, tell, version_sent, version_shown
+from apps.web.kit.saving import Typed, save, save_form, tell, version_sent, version_shown
 from apps.web.kit.shape_forms import ShapeForm
 from apps.web.zones.testing import tested_form
 
@@ -119,7 +119,8 @@ def _record(request: PageRequest, zone: Zone, stored: Record | None) -> HttpResp
             spec=form.spec() | {"zone": reference(zone, owner_id)},
             version=version_sent(request) if stored else None,
         )
-        if saved := save_or_attach_errors(request, typed, lambda error: attach_errors(form, error)):
+        with refusals_in(form):
+            saved = save(request, typed)
             tell(request, typed, saved, f"{saved.label} {saved.type} is saved. The name server has it in a moment.")
             return redirect("web:zone", zone.pk)
     context = {"form": form, "stored": stored, "zone": zone, "version": version_shown(request, stored)}

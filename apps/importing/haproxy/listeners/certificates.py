@@ -58,9 +58,7 @@ class Certificates:
         text = self.context.files.text(path) or ""
         beside = str(last.parent / f"{last.stem}.key")
         key = self.context.files.text(path + ".key") or self.context.files.text(beside) or ""
-        chain, private = chain_in(f"{text}
-{key}"), key_in(f"{text}
-{key}")
+        chain, private = chain_in(f"{text}\n{key}"), key_in(f"{text}\n{key}")
         if chain and private:
             self.documents[name] = {"chain": chain, "key": private}
             self.context.ledger.belongs(line, f"Certificate {name}")
