@@ -41,3 +41,10 @@ def one(api: Api, noun: str, text: str) -> Any:
         names = ", ".join(f"{each['account']}/{each['name']}" for each in found)
         raise Failure(f"Several accounts have a {NOUNS[noun]} {name}; choose one: {names}.")
     return found[0]
+
+
+def name_in_path(name: str) -> str:
+    """A name that may stand in a path. Raises Failure."""
+    if not name.isascii() or not all(sign.isalnum() or sign == "-" for sign in name):
+        raise Failure(f"{name!r} is not a valid object name.")
+    return name

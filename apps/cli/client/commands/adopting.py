@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import texts
 from ..api import Api, Failure
+from ..finding import name_in_path
 
 Done = tuple[Any, str, int]
 ORDER = ("left_out", "lossy", "mapped")
@@ -41,7 +42,7 @@ def add_to(commands: Any, every: argparse.ArgumentParser) -> None:
 
 def adopt_one(api: Api, asked: argparse.Namespace) -> Done:
     """Ask what stands there; or read one of it, say what became of each thing, and write the file."""
-    account = _word(asked.cloud_account)
+    account = name_in_path(asked.cloud_account)
     if not asked.id:
         return _listed(api("GET", f"cloud-accounts/{account}/load-balancers", query={"region": asked.region}))
     if not asked.name:
@@ -99,10 +100,3 @@ def _write(path: str, document: Any) -> None:
             file.write("\n")
     except OSError as error:
         raise Failure(f"The file cannot be written: {error}") from None
-
-
-def _word(name: str) -> str:
-    """A name that may stand in a path. Raises Failure."""
-    if not name.isascii() or not all(sign.isalnum() or sign == "-" for sign in name):
-        raise Failure(f"{name!r} is not a valid object name.")
-    return name

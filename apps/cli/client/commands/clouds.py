@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import texts
 from ..api import Api, Failure
-from ..finding import every, one
+from ..finding import every, name_in_path, one
 from ..numbers import number
 from ..words import add_managed
 
@@ -106,13 +106,13 @@ def move_address(api: Api, asked: argparse.Namespace) -> Done:
     wanted: dict[str, Any] = {"load_balancer": asked.load_balancer}
     if asked.listener:
         wanted["listeners"] = asked.listener
-    body = api("POST", f"static-ips/{_word(asked.address)}/move", body=wanted)
+    body = api("POST", f"static-ips/{name_in_path(asked.address)}/move", body=wanted)
     return body, texts.plain(f"{body['name']} now serves {body['load_balancer']}."), 0
 
 
 def release_address(api: Api, asked: argparse.Namespace) -> Done:
     """It stays, with its owner and the records that follow it."""
-    body = api("POST", f"static-ips/{_word(asked.address)}/release")
+    body = api("POST", f"static-ips/{name_in_path(asked.address)}/release")
     return body, texts.plain(f"{body['name']} is detached; you keep it."), 0
 
 
@@ -135,7 +135,7 @@ def _last(run: Any) -> tuple[object, object, object]:
 
 def list_runs(api: Api, asked: argparse.Namespace) -> Done:
     """The last fifty."""
-    path = f"stacks/{_word(asked.stack)}/runs" if asked.stack else "stack-runs"
+    path = f"stacks/{name_in_path(asked.stack)}/runs" if asked.stack else "stack-runs"
     items = api("GET", path, query={"limit": "50"})["items"]
     rows = [[each[name] for name in RUN_FIELDS] for each in items]
     return items, texts.table(rows, [name.upper() for name in RUN_FIELDS]), 0
@@ -154,12 +154,12 @@ def show_run(api: Api, asked: argparse.Namespace) -> Done:
 
 def plan_stack(api: Api, asked: argparse.Namespace) -> Done:
     """A new plan of what is wanted."""
-    return _begun(api("POST", f"stacks/{_word(asked.stack)}/plan"))
+    return _begun(api("POST", f"stacks/{name_in_path(asked.stack)}/plan"))
 
 
 def destroy_stack(api: Api, asked: argparse.Namespace) -> Done:
     """The plan waits for somebody's approval, as every other."""
-    return _begun(api("POST", f"stacks/{_word(asked.stack)}/destroy"))
+    return _begun(api("POST", f"stacks/{name_in_path(asked.stack)}/destroy"))
 
 
 def _begun(body: Any) -> Done:
@@ -177,10 +177,10 @@ def decide(api: Api, asked: argparse.Namespace) -> Done:
 
 def unlock_stack(api: Api, asked: argparse.Namespace) -> Done:
     """Whoever held it cannot write the state any more."""
-    lock = api("GET", f"stacks/{_word(asked.stack)}/lock")
+    lock = api("GET", f"stacks/{name_in_path(asked.stack)}/lock")
     if not lock["held"]:
         raise Failure(f"{asked.stack} is not locked.")
-    api("POST", f"stacks/{_word(asked.stack)}/force-unlock", body={"id": lock["id"]})
+    api("POST", f"stacks/{name_in_path(asked.stack)}/force-unlock", body={"id": lock["id"]})
     return lock, texts.plain(f"The lock of {lock['held_by']} was removed."), 0
 
 
@@ -225,10 +225,3 @@ def show_portability(api: Api, asked: argparse.Namespace) -> Done:
     rows = [tuple(each[field] for field in fields) for each in body["incompatibilities"]]
     table = texts.table(rows, tuple(field.upper() for field in fields))
     return body, table if rows else "Every target supports it fully.", 0
-
-
-def _word(name: str) -> str:
-    """A name that may stand in a path. Raises Failure."""
-    if not name.isascii() or not all(sign.isalnum() or sign == "-" for sign in name):
-        raise Failure(f"{name!r} is not a valid object name.")
-    return name
