@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Generic, TypeVar
 
-from django.db.models import Model, Prefetch, Q, QuerySet
+from django.db.models import Prefetch, Q, QuerySet
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account, Grant, Hostname
@@ -92,7 +92,6 @@ __all__ = [
 ]
 RouteKey = tuple[str, str, int]
 MAX_CURSOR = 2500
-M = TypeVar("M", bound=Model)
 R = TypeVar("R", Route, ListedRoute)
 
 

@@ -40,7 +40,6 @@ class ShownComponent:
     state: State
     days: Sequence[ShownDay]
     worked: str
-    measured_days: int
 
     @property
     def summary(self) -> str:
@@ -139,8 +138,8 @@ def _days_of(pools: Collection[int], instant: datetime) -> Mapping[tuple[int, da
 
 def _history(
     component: Component, incidents: Collection[Incident], days: Mapping[tuple[int, date], PoolDay], instant: datetime
-) -> tuple[list[ShownDay], str, int]:
-    found, known, lost, measured = [], 0, 0, 0
+) -> tuple[list[ShownDay], str]:
+    found, known, lost = [], 0, 0
     for back in range(SHOWN - 1, -1, -1):
         day = (instant - timedelta(days=back)).date()
         rows = [days.get((pk, day)) for pk in component.pools]
@@ -148,7 +147,7 @@ def _history(
         minutes = min((row.minutes if row else 0 for row in rows), default=0) if component.whole else 0
         down = max((row.down for row in rows if row), default=0)
         failing = max((row.failing for row in rows if row), default=0)
-        known, lost, measured = known + max(minutes, down), lost + down, measured + bool(minutes)
+        known, lost = known + max(minutes, down), lost + down
         whole_out = all(row is not None and row.down for row in rows)
         elapsed = (instant.hour * 60 + instant.minute) if back == 0 else MINUTES
         measures = _measured(minutes, down, failing, elapsed, whole_out=whole_out)
@@ -157,7 +156,7 @@ def _history(
         found.append(ShownDay(day, worst([measures, *said]), _words(minutes, down, failing, elapsed, said)))
     # Rounded down: what failed at all is never shown as all of it.
     worked = f"{floor(10_000 * (known - lost) / known) / 100:g}" if known else ""
-    return found, worked, measured
+    return found, worked
 
 
 def _measured(minutes: int, down: int, failing: int, elapsed: int, *, whole_out: bool) -> State:
