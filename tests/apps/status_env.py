@@ -5,14 +5,47 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
+import pytest
+
 from apps.accounts.actors import Actor
 from apps.core.clock import now
 from apps.definitions.models import Pool, RoutePool, StatusPage
 from apps.definitions.services import save_object
+from apps.definitions.shapes.base.words import instant_text
 from apps.fleet.models import Node
 from apps.observe import services
 from apps.observe.collect.deltas import Counts
 from apps.status.models import PoolDay
+from apps.status.showing import Shown, ShownComponent, show_page
+from apps.status.states import State
+from tests.apps.alerts_env import Installation
+
+DEGRADED, UNKNOWN, FINE = State.DEGRADED, State.UNKNOWN, State.OPERATIONAL
+PARTIAL, MAJOR, WORK = State.PARTIAL_OUTAGE, State.MAJOR_OUTAGE, State.MAINTENANCE
+FIRST: dict[str, Any] = {"title": "Payments fail", "text": "We look into it.", "components": ["Checkout"]}
+
+
+@pytest.fixture
+def installation(tutorial_env: Actor) -> Installation:
+    """The tutorial's installation, as a collector sees it now."""
+    made = Installation(at=now())
+    made.tick(0)
+    return made
+
+
+def shown(page: StatusPage, at: datetime | None = None) -> Shown:
+    """The page as visitors see it."""
+    return show_page(page, at or now())
+
+
+def checkout(page: StatusPage, at: datetime | None = None) -> ShownComponent:
+    """Its first component."""
+    return shown(page, at).components[0]
+
+
+def at(**back: float) -> str:
+    """A moment that many hours or days from now."""
+    return instant_text(now() + timedelta(**back)) or ""
 
 
 def make_page(actor: Actor, name: str = "acme", **spec: Any) -> StatusPage:

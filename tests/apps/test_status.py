@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,39 +13,30 @@ from apps.core.clock import now
 from apps.core.errors import Conflict, Forbidden, Invalid, NotFound
 from apps.definitions.models import AlertRule, Route, StatusPage
 from apps.definitions.services import apply_document, delete_object, save_object
-from apps.definitions.shapes.base.words import instant_text
 from apps.observe.evaluate.conditions import Reason, Type
 from apps.status import days, services
 from apps.status.components import components_of
 from apps.status.models import Incident, IncidentUpdate, PoolDay
-from apps.status.showing import Shown, ShownComponent, show_page
 from apps.status.states import State, overall, sentence, together
 from tests.apps.alerts_env import Installation, make_pool
-from tests.apps.status_env import day, make_page, pools_behind
+from tests.apps.status_env import (
+    DEGRADED,
+    FINE,
+    FIRST,
+    MAJOR,
+    PARTIAL,
+    UNKNOWN,
+    WORK,
+    at,
+    checkout,
+    day,
+    installation,
+    make_page,
+    pools_behind,
+    shown,
+)
 
-DEGRADED, UNKNOWN, FINE = State.DEGRADED, State.UNKNOWN, State.OPERATIONAL
-PARTIAL, MAJOR, WORK = State.PARTIAL_OUTAGE, State.MAJOR_OUTAGE, State.MAINTENANCE
-FIRST: dict[str, Any] = {"title": "Payments fail", "text": "We look into it.", "components": ["Checkout"]}
-
-
-@pytest.fixture
-def installation(tutorial_env: Actor) -> Installation:
-    """The tutorial's installation, as a collector sees it now."""
-    made = Installation(at=now())
-    made.tick(0)
-    return made
-
-
-def shown(page: StatusPage, at: datetime | None = None) -> Shown:
-    return show_page(page, at or now())
-
-
-def checkout(page: StatusPage, at: datetime | None = None) -> ShownComponent:
-    return shown(page, at).components[0]
-
-
-def at(**back: float) -> str:
-    return instant_text(now() + timedelta(**back)) or ""
+__all__ = ["installation"]
 
 
 @pytest.mark.parametrize(

@@ -9,41 +9,30 @@ import pytest
 
 from apps.accounts.actors import Actor
 from apps.core.clock import now
-from apps.definitions.models import Route, StatusPage
-from apps.definitions.shapes.base.words import instant_text
+from apps.definitions.models import Route
 from apps.fleet.models import Node
 from apps.observe import services as observe
 from apps.observe.collect.deltas import Counts
 from apps.status import days, services
 from apps.status.models import Incident, PoolDay
-from apps.status.showing import Shown, ShownComponent, show_page
-from apps.status.states import State
 from tests.apps.alerts_env import Installation, make_pool
-from tests.apps.status_env import day, make_page, minute, pools_behind
+from tests.apps.status_env import (
+    DEGRADED,
+    FINE,
+    FIRST,
+    MAJOR,
+    PARTIAL,
+    UNKNOWN,
+    at,
+    checkout,
+    day,
+    installation,
+    make_page,
+    minute,
+    pools_behind,
+)
 
-DEGRADED, UNKNOWN, FINE = State.DEGRADED, State.UNKNOWN, State.OPERATIONAL
-PARTIAL, MAJOR, WORK = State.PARTIAL_OUTAGE, State.MAJOR_OUTAGE, State.MAINTENANCE
-FIRST: dict[str, Any] = {"title": "Payments fail", "text": "We look into it.", "components": ["Checkout"]}
-
-
-@pytest.fixture
-def installation(tutorial_env: Actor) -> Installation:
-    """The tutorial's installation, as a collector sees it now."""
-    made = Installation(at=now())
-    made.tick(0)
-    return made
-
-
-def shown(page: StatusPage, at: datetime | None = None) -> Shown:
-    return show_page(page, at or now())
-
-
-def checkout(page: StatusPage, at: datetime | None = None) -> ShownComponent:
-    return shown(page, at).components[0]
-
-
-def at(**back: float) -> str:
-    return instant_text(now() + timedelta(**back)) or ""
+__all__ = ["installation"]
 
 
 def test_minutes_of_a_pool_that_nothing_checks_count_where_enough_responses_tell(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
@@ -13,28 +12,13 @@ from apps.alerts.services import make_silence
 from apps.audit.models import Entry
 from apps.core.clock import now
 from apps.definitions.models import Pool
-from apps.definitions.shapes.base.words import instant_text
 from apps.observe.evaluate.conditions import Reason, Type
 from apps.status import following, services
 from apps.status.models import Incident
-from apps.status.states import State
 from tests.apps.alerts_env import Installation, make_pool
-from tests.apps.status_env import make_page, pools_behind
+from tests.apps.status_env import FIRST, MAJOR, at, installation, make_page, pools_behind
 
-MAJOR = State.MAJOR_OUTAGE
-FIRST: dict[str, Any] = {"title": "Payments fail", "text": "We look into it.", "components": ["Checkout"]}
-
-
-@pytest.fixture
-def installation(tutorial_env: Actor) -> Installation:
-    """The tutorial's installation, as a collector sees it now."""
-    made = Installation(at=now())
-    made.tick(0)
-    return made
-
-
-def at(**back: float) -> str:
-    return instant_text(now() + timedelta(**back)) or ""
+__all__ = ["installation"]
 
 
 def go_down(installation: Installation, acme: Actor) -> Pool:
