@@ -164,7 +164,7 @@ def test_what_fails_says_since_when_by_what_check_and_what_changed_before(env: E
         told = told_of(env, reader)
         assert "No server is up: vm-1 ( answered 404 )." in told
         assert "Began" in told
-        assert "Check GET /ready expects 200 within 2000 ms" in told
+        assert "Check GET /ready expects 200 within 2,000 ms" in told
         assert "Changed Server acme/acme-web/" in told
         assert "weight: 100 → 145, by somebody of acme" in told
         assert "“rebalance”" in told
