@@ -27,7 +27,7 @@ class FieldError:
     detail: str
 
 
-_MORE = FieldError("", "too_many", f"There are more than {MOST_ERRORS} errors; correct these first.")
+_MORE = FieldError("", "too_many", f"There are more than {MOST_ERRORS:,} errors; correct these first.")
 
 
 class SpillwayError(Exception):

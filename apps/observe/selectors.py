@@ -20,6 +20,7 @@ from apps.fleet.models import Node
 from apps.fleet.selectors import node_regions
 from apps.observe.collect import consoles, lease
 from apps.observe.collect.buckets import SHORT
+from apps.observe.collect.deltas import Key
 from apps.observe.evaluate.conditions import SEVERITY, Reason, Type, server_word
 from apps.observe.live.store import LiveNode
 from apps.observe.live.windows import STALE, numbers_of, read_windows, silent
@@ -174,10 +175,14 @@ def pools_at_a_glance(actor: Actor, pool_ids: Iterable[int]) -> dict[int, tuple[
     pools = _visible(actor, "backend", pool_ids)
     verdicts = Condition.objects.filter(object_kind="pool", type=Type.HEALTHY)
     reasons = dict(verdicts.values_list("object_id", "reason")) if lease.watched() else {}
-    windows = read_windows([("backend", f"pool-{pk}") for pk in pools]).values()
+    nodes_with: dict[Key, list[LiveNode]] = defaultdict(list)
+    for window in read_windows([("backend", f"pool-{pk}") for pk in pools]).values():
+        for key in window.rows:
+            nodes_with[key].append(window)
     found = {}
     for pk in pools:
-        numbers = numbers_of(windows, [("backend", f"pool-{pk}")])
+        key = "backend", f"pool-{pk}"
+        numbers = numbers_of(nodes_with[key], [key])
         health = HEALTH.get(Reason(reasons[pk]), "unknown") if pk in reasons else "unknown"
         found[pk] = health, numbers.requests_rps or 0.0
     return found

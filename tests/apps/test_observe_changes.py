@@ -8,7 +8,9 @@ from datetime import timedelta
 import pytest
 
 from apps.core.clock import now
+from apps.core.requests import answers_kept
 from apps.drivers.proxy.memory import MemoryNode, forget_memory_nodes, memory_node
+from apps.observe.collect.deltas import Counts
 from apps.observe.collect.readings import Address, Reading, read_node
 from apps.observe.collect.recorder import Recorder
 from apps.observe.live import store as live
@@ -156,3 +158,30 @@ def test_a_server_is_unknown_when_its_node_is_silent_and_known_again_by_a_readin
     tick()
     assert tick.told == 0
     assert status() is True
+
+
+@pytest.mark.parametrize("most", [0, 100])
+def test_rows_are_found_on_the_nodes_that_have_them_whether_asked_for_by_name_or_all_told(
+    env: Env, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "MOST_NAMED", most)
+    first, second, away = env.nodes[0].pk, env.nodes[1].pk, 10**6
+    pool, other, nobodys = ("backend", "pool-1"), ("backend", "pool-2"), ("backend", "pool-3")
+    rows = {pool: Counts(requests=5, seconds=10), other: Counts(requests=7, seconds=10)}
+    live.write({first: live.LiveNode(100, rows), second: live.LiveNode(102, {other: rows[other]})}, {})
+    found = live.read([first, second, away], [pool, nobodys])
+    assert found == {first: live.LiveNode(100, {pool: rows[pool]}), second: live.LiveNode(102, {})}
+
+
+def test_a_page_reads_the_rows_of_nodes_once_however_many_of_its_parts_ask(
+    env: Env, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "MOST_NAMED", 0)
+    node, pool = env.nodes[0].pk, ("backend", "pool-1")
+    with answers_kept():
+        for requests in (1, 2):
+            live.write({node: live.LiveNode(100, {pool: Counts(requests=requests, seconds=10)})}, {})
+            found = live.read([node], [pool])
+            assert found is not None
+            assert found[node].rows[pool].requests == 1
+    assert (live.read([node], [pool]) or {})[node].rows[pool].requests == 2

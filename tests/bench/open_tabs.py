@@ -76,8 +76,10 @@ class Tab:
 
 async def _answered(reader: asyncio.StreamReader) -> int:
     head = (await reader.readuntil(b"\r\n\r\n")).decode()
-    length = re.search(r"(?i)content-length: (\d+)", head)
-    await reader.readexactly(int(length[1]) if length else 0)
+    if length := re.search(r"(?i)content-length: (\d+)", head):
+        await reader.readexactly(int(length[1]))
+    else:
+        await reader.readuntil(b"0\r\n\r\n")  # the last chunk
     return int(head.split()[1])
 
 

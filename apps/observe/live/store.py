@@ -14,6 +14,7 @@ from typing import Any
 import redis
 from django.conf import settings
 
+from apps.core.requests import asked_once
 from apps.core.stores import redis_clients
 from apps.drivers.proxy.contract import CounterReading, CounterRow
 from apps.observe.collect.deltas import Counts, Key
@@ -33,6 +34,25 @@ for at = last + 1, #ARGV do redis.call('HDEL', KEYS[1], ARGV[at]) end
 redis.call('EXPIRE', KEYS[1], ARGV[2])
 return 1
 """
+# Of each node when it was read, and the number and text of each of these rows that it has: most objects are on few
+# nodes, and asked for by name on a thousand, their names alone are megabytes.
+FIND = """
+local found = {}
+for at, key in ipairs(KEYS) do
+  local values = redis.call('HMGET', key, 'at', unpack(ARGV))
+  local row = {values[1] or nil}
+  for number = 1, values[1] and #ARGV or 0 do
+    if values[number + 1] then
+      row[#row + 1] = number
+      row[#row + 1] = values[number + 1]
+    end
+  end
+  found[at] = row
+end
+return found
+"""
+# More rows than that are not asked for by name: nodes have a few hundred, and tell all of them.
+MOST_NAMED = 100
 # After a failure Redis is left alone for so long, so that a page waits for a dead one at most once.
 REST = 2.0
 _rests_until = 0.0
@@ -48,11 +68,13 @@ class LiveNode:
     """The window of one node that ended at `at` (Unix seconds by the collector's clock).
 
     `in_use` are the shares (0–1) of its processor time and connections that it used then; empty where it does not say.
+    `stored` says that Redis has lost it, and the database tells of the last bucket.
     """
 
     at: float
     rows: Mapping[Key, Counts]
     in_use: Mapping[str, float] = field(default_factory=dict)
+    stored: bool = False
 
 
 @functools.cache
@@ -181,31 +203,44 @@ def totals_of(reading: CounterReading) -> dict[str, str]:
 
 
 def read(node_ids: Iterable[int], keys: Iterable[Key]) -> dict[int, LiveNode] | None:
-    """The live rows of these objects on these nodes, one trip; None when Redis is away or was a moment ago."""
-    names = [f"{kind}:{name}" for kind, name in keys]
-    nodes = list(node_ids)
-    answers = _ask([(live_key(node_id), ["at", *names]) for node_id in nodes])
+    """The live rows of these objects on these nodes; None when Redis is away or was a moment ago."""
+    nodes, wanted = list(node_ids), {f"{kind}:{name}": (kind, name) for kind, name in keys}
+    if len(wanted) > MOST_NAMED:
+        return _told(nodes, lambda told: told.keys() & wanted.keys())
+    names = list(wanted)
+    answers = _asked([nodes[first : first + NODES_AT_ONCE] for first in range(0, len(nodes), NODES_AT_ONCE)], names)
     if answers is None:
         return None
     found = {}
-    for node_id, (at, *texts) in zip(nodes, answers, strict=True):
-        if at is not None:
-            rows = {_key(name): decode(text) for name, text in zip(names, texts, strict=True) if text is not None}
+    for node_id, answer in zip(nodes, answers, strict=True):
+        if answer:
+            at, *rest = answer
+            pairs = zip(rest[::2], rest[1::2], strict=True)
+            rows = {wanted[names[int(number) - 1]]: decode(text) for number, text in pairs}
             found[node_id] = LiveNode(float(at), rows)
     return found
 
 
 def read_kind(node_ids: Iterable[int], kind: str) -> dict[int, LiveNode] | None:
     """All live rows of one kind on these nodes; None when Redis is away."""
-    nodes, prefix = list(node_ids), f"{kind}:"
-    answers = _hashes([live_key(node_id) for node_id in nodes], "live numbers")
+    prefix = f"{kind}:"
+    return _told(node_ids, lambda told: [name for name in told if name.startswith(prefix)])
+
+
+def _told(node_ids: Iterable[int], chosen: Callable[[dict[str, Any]], Iterable[str]]) -> dict[int, LiveNode] | None:
+    """Rows of these nodes, which tell all that they have once for a page; a row is decoded when it is chosen first."""
+    nodes = sorted(node_ids)
+    keys = [live_key(node_id) for node_id in nodes]
+    answers = asked_once(("live numbers", *nodes), lambda: _hashes(keys, "live numbers"))
     if answers is None:
         return None
     found = {}
-    for node_id, answer in zip(nodes, answers, strict=True):
-        if "at" in answer:
-            rows = {_key(name): decode(text) for name, text in answer.items() if name.startswith(prefix)}
-            found[node_id] = LiveNode(float(answer["at"]), rows, json.loads(answer.get("in_use", "{}")))
+    for node_id, told in zip(nodes, answers, strict=True):
+        if "at" in told:
+            names = chosen(told)
+            told |= {name: decode(text) for name in names if isinstance(text := told[name], str)}
+            in_use = json.loads(told.get("in_use", "{}"))
+            found[node_id] = LiveNode(float(told["at"]), {_key(name): told[name] for name in names}, in_use)
     return found
 
 
@@ -222,13 +257,13 @@ def read_totals(node_ids: Iterable[int]) -> dict[int, dict[Key, Counts]]:
     }
 
 
-def _hashes(keys: list[str], what: str) -> list[dict[str, str]] | None:
+def _hashes(keys: list[str], what: str) -> list[dict[str, Any]] | None:
     """Whole hashes in one trip; None when Redis is away, and the log says which numbers are missing."""
     try:
         pipe = client().pipeline(transaction=False)
         for key in keys:
             pipe.hgetall(key)
-        answers: list[dict[str, str]] = pipe.execute()
+        answers: list[dict[str, Any]] = pipe.execute()
     except redis.RedisError as error:
         logger.warning("no %s: %s", what, error)
         return None
@@ -240,19 +275,21 @@ def _key(name: str) -> Key:
     return kind, object_id
 
 
-def _ask(questions: list[tuple[str, list[str]]]) -> list[list[str | None]] | None:
+def _asked(parts: list[list[int]], names: list[str]) -> list[list[str]] | None:
+    """What `FIND` answers about each node; None while Redis is left alone."""
     global _rests_until  # noqa: PLW0603 - see above
-    if not questions:
+    if not parts:
         return []
     if time.monotonic() < _rests_until:
         return None
     try:
         pipe = client().pipeline(transaction=False)
-        for key, names in questions:
-            pipe.hmget(key, names)
-        answers: list[list[str | None]] = pipe.execute()
+        script = client().register_script(FIND)
+        for nodes in parts:
+            script(keys=[live_key(node_id) for node_id in nodes], args=names, client=pipe)
+        answers: list[list[list[str]]] = pipe.execute()
     except redis.RedisError as error:
         _rests_until = time.monotonic() + REST
         logger.warning("no live numbers: %s", error)
         return None
-    return answers
+    return [each for answer in answers for each in answer]

@@ -46,7 +46,7 @@ def _from_buckets(keys: Sequence[Key], node_ids: list[int]) -> dict[int, LiveNod
     for node_id, by_end in buckets.items():
         ends = [end for end, rows in by_end.items() if ("node", f"node-{node_id}") in rows]
         if ends:
-            found[node_id] = LiveNode(max(ends), by_end[max(ends)])
+            found[node_id] = LiveNode(max(ends), by_end[max(ends)], stored=True)
     return found
 
 

@@ -63,7 +63,10 @@ def rates(pools: Collection[str], at: datetime | None = None) -> Rates:
 
 def _present(pools: Collection[str], nodes: list[int]) -> Rates:
     windows = read_windows([("backend", pool) for pool in pools], nodes)
-    known = (live.read_kind(windows, "flow") if windows else None) or {}
+    # A pool of which a node has no row is none of that node's.
+    serving = [node_id for node_id, window in windows.items() if window.rows and not window.stored]
+    # Of many pools, all nodes tell everything anyway.
+    known = live.read_kind(nodes if len(pools) > live.MOST_NAMED else serving, "flow") or {}
     found = Rates()
     if not windows:
         return found
@@ -74,7 +77,9 @@ def _present(pools: Collection[str], nodes: list[int]) -> Rates:
     found.silent = silent(windows)
     for node_id, window in windows.items():
         if newest - window.at <= STALE:
-            flows = known[node_id].rows if node_id in known else _stored_flows(node_id, window.at)
+            flows = known[node_id].rows if node_id in known else {}
+            if node_id not in known and (window.rows or window.stored):
+                flows = _stored_flows(node_id, window.at)
             _add(found, pools, node_id, {**window.rows, **flows})
     return found
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Concatenate, ParamSpec
 from urllib.parse import urlsplit
 
 from django.contrib.auth.views import redirect_to_login
+from django.core.cache import cache
 from django.core.exceptions import BadRequest, PermissionDenied
 from django.db import DataError
 from django.http import Http404, HttpRequest, HttpResponse
@@ -38,6 +40,9 @@ PageView = Callable[Concatenate["PageRequest", P], HttpResponse]
 METHODS = ("GET", "HEAD", "POST")  # what links and forms send
 # Not everything on a page tells that it moved, and a collector may be away: no shared part is older.
 PART_LASTS_S = 2
+# Of a thousand nodes a part takes seconds of a processor: one that takes so many rests for so many times as long, else
+# pages of one account would take all processors.
+SLOW_S, RESTS = 0.5, 3
 # What Django notes of a request for which it made the token of a form.
 HAS_A_FORM = "CSRF_COOKIE_NEEDS_UPDATE"
 # A form that has a field for it says so beside the field; what psycopg says where nobody did.
@@ -175,39 +180,35 @@ def show(request: PageRequest, template: str, context: dict[str, Any], status: i
     return response
 
 
-class _OfOneTab(Exception):
-    """The view answered otherwise than with a part that others may have."""
+def shared_parts(*topics: events.Topic) -> Callable[[PageView[P]], PageView[P]]:
+    """Below `@page`: make a part (`?partial=`) once after each event of these topics.
 
-    def __init__(self, answer: HttpResponse) -> None:
-        super().__init__()
-        self.answer = answer
-
-
-def shared_parts(*topics: events.Topic, but: str = "") -> Callable[[PageView[P]], PageView[P]]:
-    """Below `@page`: make a part (`?partial=`) once after each event of these topics, `but` this one.
-
-    So nothing in it may depend on the person, or on anything of the request but its path and query. A part with a form
-    has a token of one person.
+    So nothing in it may depend on the person, or on anything of the request but its path and query. Of a part with a
+    form, which has a token of one person, each tab has its own.
     """
 
     def decorated(view: PageView[P]) -> PageView[P]:
         @functools.wraps(view)
         def shared(request: PageRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
-            wanted = request.method == "GET" and request.GET.get("partial", "") not in ("", but)
-            turns = events.turns(topics) if wanted else None
+            turns = events.turns(topics) if request.GET.get("partial") and request.method == "GET" else None
             if turns is None:
                 return view(request, *args, **kwargs)
+            own: list[HttpResponse] = []
+            key = _key(request)
 
             def make() -> bytes:
-                answer = view(request, *args, **kwargs)
-                if answer.status_code != 200 or "HX-Replace-Url" in answer or HAS_A_FORM in request.META:
-                    raise _OfOneTab(answer)
-                return answer.content
+                began = time.thread_time()
+                own.append(view(request, *args, **kwargs))
+                if _is_of_one_tab(request, own[0]):
+                    return b""
+                if (took := time.thread_time() - began) > SLOW_S:
+                    cache.set(key, own[0].content, RESTS * took)
+                return own[0].content
 
-            try:
-                response = HttpResponse(made_once(_key(request, turns), make, PART_LASTS_S))
-            except _OfOneTab as own:
-                return own.answer
+            content = cache.get(key) or made_once(f"{key}:{turns}", make, PART_LASTS_S)
+            if not content:
+                return own[0] if own else view(request, *args, **kwargs)
+            response = HttpResponse(content)
             patch_vary_headers(response, ["HX-Request"])
             return response
 
@@ -216,9 +217,13 @@ def shared_parts(*topics: events.Topic, but: str = "") -> Callable[[PageView[P]]
     return decorated
 
 
-def _key(request: PageRequest, turns: str) -> str:
+def _is_of_one_tab(request: PageRequest, answer: HttpResponse) -> bool:
+    return answer.status_code != 200 or "HX-Replace-Url" in answer or HAS_A_FORM in request.META
+
+
+def _key(request: PageRequest) -> str:
     actor = request.actor
-    words = (request.get_full_path(), actor.account.pk, actor.role, actor.impersonating, turns)
+    words = (request.get_full_path(), actor.account.pk, actor.role, actor.impersonating)
     return f"part:{hashlib.sha256(repr(words).encode()).hexdigest()}"
 
 

@@ -81,7 +81,7 @@ def index(request: PageRequest) -> HttpResponse:
 
 
 @page
-@shared_parts("samples", "definitions", "stacks", but="overflow")
+@shared_parts("samples", "definitions", "stacks")
 def detail(request: PageRequest, pk: int) -> HttpResponse:
     """One pool: its verdict, its servers by region as every node sees them, its series, who uses it."""
     pool = selectors.only(selectors.pools(request.actor), pk)

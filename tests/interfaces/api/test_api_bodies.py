@@ -95,7 +95,7 @@ def test_a_thousand_errors_are_told_and_not_every_one_of_a_hostile_body(acme: Ac
     assert {each["pointer"] for each in few} >= {f"/objects/{index}/spec/field-89" for index in range(5)}
     many = errors(20)
     assert len(many) == MOST_ERRORS + 1
-    assert many[-1]["detail"] == "There are more than 1000 errors; correct these first."
+    assert many[-1]["detail"] == "There are more than 1,000 errors; correct these first."
 
 
 def test_a_query_of_too_many_words_is_a_problem_like_every_other(acme: Actor) -> None:
@@ -103,4 +103,4 @@ def test_a_query_of_too_many_words_is_a_problem_like_every_other(acme: Actor) ->
     answer = client.get("/api/v1/routes?" + "&".join(f"a{at}=1" for at in range(1001)))
     assert answer.status_code == 400
     assert answer["Content-Type"] == "application/problem+json"
-    assert "more than 1 000 words" in answer.json()["detail"]
+    assert "more than 1,000 words" in answer.json()["detail"]

@@ -138,6 +138,19 @@ def test_what_is_refused_and_what_names_an_address_is_answered_to_each_tab_by_it
     assert all(each["HX-Replace-Url"].startswith("/overflow") for each in seen)
 
 
+@pytest.mark.parametrize(("slow_s", "times"), [(1e9, 3), (0.0, 1)])
+def test_a_part_that_takes_long_rests_for_a_multiple_of_that(
+    env: Env, made: list[str], slow_s: float, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "SLOW_S", slow_s)
+    monkeypatch.setattr(pages, "RESTS", 1e9)
+    person = client_of(env.operator)
+    for samples in range(3):
+        events.publish("samples", at=samples)
+        assert person.get(PART).status_code == 200
+    assert len(made) == times
+
+
 def test_a_token_of_a_form_is_nobody_elses(env: Env, rf: RequestFactory) -> None:
     view = pages.shared_parts("samples")(lambda request: HttpResponse(get_token(request)))
 
