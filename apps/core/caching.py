@@ -18,7 +18,7 @@ from apps.core.errors import Conflict
 from apps.core.stores import redis_clients
 
 # Whoever makes something may die over it; then each of those who wait makes its own.
-MAKING_S, LOOK_EVERY_S = 3.0, 0.02
+MAKING_S, LOOK_EVERY_S = 10.0, 0.02
 # A test asks somebody else's machine, and holds a process of the console meanwhile.
 BETWEEN_TESTS_S = 3
 
@@ -84,11 +84,14 @@ def pause_between_tests(*words: object) -> None:
         raise Conflict(f"You tested a moment ago; wait {BETWEEN_TESTS_S} seconds.")
 
 
-def made_once(key: str, make: Callable[[], bytes], lasts_s: float) -> bytes:
-    """What `make` made for this key in any process within `lasts_s`; who asks meanwhile waits for it."""
+def made_once(key: str, make: Callable[[], bytes], lasts_s: float, meanwhile: bytes | None = None) -> bytes:
+    """What `make` made for this key in any process within `lasts_s`; who asks while it is made gets `meanwhile`.
+
+    Where there is nothing for the meantime, they wait for it.
+    """
     made = cache.get(key)
     if made is None and not cache.add(f"{key}:making", True, timeout=MAKING_S):
-        made = _wait(key)
+        made = _wait(key) if meanwhile is None else meanwhile
     if made is None:
         try:
             made = cache.get(key)  # somebody may have made it since the first look

@@ -56,13 +56,19 @@ class Tab:
     async def live(self, web: int, events: int) -> None:
         """Ask for the part after a sample, at most each two seconds, until cancelled."""
         stream, _ = await self._ask(events, "/events?topics=samples,definitions,nodes,rollouts")
-        asked, asking = float("-inf"), await asyncio.open_connection("127.0.0.1", web)
-        while line := await stream.readline():
-            if line.strip() == b"event: samples" and (began := time.monotonic()) - asked >= THROTTLE_S:
-                asked = began
+        heard = asyncio.Event()
+        listening = asyncio.create_task(_listen(stream, heard))
+        asking = await asyncio.open_connection("127.0.0.1", web)
+        try:
+            while await heard.wait():
+                heard.clear()
+                began = time.monotonic()
                 asking[1].write(self._request(self.path))
                 status = await _answered(asking[0])
                 self.updates.append((1000 * (time.monotonic() - began), status))
+                await asyncio.sleep(max(0.0, began + THROTTLE_S - time.monotonic()))
+        finally:
+            listening.cancel()
 
     async def _ask(self, port: int, path: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -72,6 +78,13 @@ class Tab:
     def _request(self, path: str) -> bytes:
         heads = f"Host: 127.0.0.1\r\nCookie: sessionid={self.session}\r\nHX-Request: true"
         return f"GET {path} HTTP/1.1\r\n{heads}\r\n\r\n".encode()
+
+
+async def _listen(stream: asyncio.StreamReader, heard: asyncio.Event) -> None:
+    while line := await stream.readline():
+        if line.strip() == b"event: samples":
+            heard.set()
+    raise ConnectionError("the stream of events ended")
 
 
 async def _answered(reader: asyncio.StreamReader) -> int:

@@ -40,9 +40,9 @@ PageView = Callable[Concatenate["PageRequest", P], HttpResponse]
 METHODS = ("GET", "HEAD", "POST")  # what links and forms send
 # Not everything on a page tells that it moved, and a collector may be away: no shared part is older.
 PART_LASTS_S = 2
-# Of a thousand nodes a part takes seconds of a processor: one that takes so many rests for so many times as long, else
-# pages of one account would take all processors.
-SLOW_S, RESTS = 0.5, 3
+# Of a thousand nodes a part takes a second of a processor. Who asks while it is made gets the one before, else tabs
+# that wait would hold all threads; and one that took longer than that rests for so many times as long.
+ONE_BEFORE_LASTS_S, SLOW_S, RESTS = 10, 0.5, 3
 # What Django notes of a request for which it made the token of a form.
 HAS_A_FORM = "CSRF_COOKIE_NEEDS_UPDATE"
 # A form that has a field for it says so beside the field; what psycopg says where nobody did.
@@ -202,10 +202,13 @@ def shared_parts(*topics: events.Topic) -> Callable[[PageView[P]], PageView[P]]:
                 if _is_of_one_tab(request, own[0]):
                     return b""
                 if (took := time.thread_time() - began) > SLOW_S:
-                    cache.set(key, own[0].content, RESTS * took)
+                    cache.set(f"{key}:rests", True, RESTS * took)
+                cache.set(key, own[0].content, ONE_BEFORE_LASTS_S)
                 return own[0].content
 
-            content = cache.get(key) or made_once(f"{key}:{turns}", make, PART_LASTS_S)
+            before = cache.get(key)
+            rests = before is not None and cache.get(f"{key}:rests")
+            content = before if rests else made_once(f"{key}:{turns}", make, PART_LASTS_S, before)
             if not content:
                 return own[0] if own else view(request, *args, **kwargs)
             response = HttpResponse(content)

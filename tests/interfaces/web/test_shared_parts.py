@@ -151,6 +151,23 @@ def test_a_part_that_takes_long_rests_for_a_multiple_of_that(
     assert len(made) == times
 
 
+def test_who_asks_while_a_part_is_made_has_the_one_before_and_waits_for_nothing(
+    env: Env, made: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person, other = client_of(env.operator), colleague_of(env.operator)
+    before, meanwhile = person.get(PART).content, []
+    compute = selectors.flow_overall
+
+    def asked_meanwhile(actor: Actor, *words: Any) -> Any:
+        meanwhile.append(other.get(PART).content)
+        return compute(actor, *words)
+
+    monkeypatch.setattr(selectors, "flow_overall", asked_meanwhile)
+    events.publish("samples", at=1)
+    person.get(PART)
+    assert meanwhile == [before]
+
+
 def test_a_token_of_a_form_is_nobody_elses(env: Env, rf: RequestFactory) -> None:
     view = pages.shared_parts("samples")(lambda request: HttpResponse(get_token(request)))
 
