@@ -36,6 +36,7 @@ def of_a_collector(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     return collect.Command().handle
 
 
+@pytest.mark.slow(reason="a full collection of garbage of everything that a run has loaded")
 @pytest.mark.parametrize("process", ["web", "worker", "collector"])
 def test_what_was_loaded_is_not_looked_through_for_garbage(process: str, of_a_collector: Callable[[], None]) -> None:
     begin = {
