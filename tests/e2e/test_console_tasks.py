@@ -244,6 +244,7 @@ def fail(stack: Stack) -> None:
 
 def begin(page: Page, way: Way, token: str) -> Hands:
     """On the overview, after a change that has put a pool down."""
+    page.goto("about:blank")  # the page of before would ask for what is taken away now
     put_back(token)
     page.goto("/", wait_until="load")
     page.wait_for_timeout(300)
