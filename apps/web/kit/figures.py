@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import floor
 
 from apps.observe.numbers import Numbers
+from apps.overflow.reasons import number
 
 WIDTH, HEIGHT = 100.0, 24.0
 AT_LEAST = "≥ "
@@ -52,10 +53,8 @@ def amount(value: float | None) -> str:
 
 
 def rate(value: float) -> str:
-    """Requests/s, with one decimal below a hundred."""
-    if value >= 99.95:
-        return f"{value:,.0f}"
-    text = f"{value:.1f}".removesuffix(".0")
+    """Requests/s as sentences say them, but that few are not none."""
+    text = number(value)
     return "<0.1" if text == "0" and value > 0 else text
 
 
