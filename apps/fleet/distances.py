@@ -6,6 +6,7 @@ holds for the other one as well, unless that has its own of the same kind.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import permutations
@@ -47,6 +48,7 @@ Table = dict[Pair, Latency]
 NOTHING = Known()
 
 
+@functools.lru_cache(maxsize=10_000)
 def estimate_ms(first: Coordinates, second: Coordinates) -> float | None:
     """The round trip by great-circle distance, at least 1 ms; None without coordinates of both."""
     if None in (first.latitude, first.longitude, second.latitude, second.longitude):

@@ -23,7 +23,7 @@ from apps.observe.collect.buckets import SHORT
 from apps.observe.collect.deltas import Key
 from apps.observe.evaluate.conditions import SEVERITY, Reason, Type, server_word
 from apps.observe.live.store import LiveNode
-from apps.observe.live.windows import STALE, numbers_of, read_windows, silent
+from apps.observe.live.windows import STALE, at_rest, numbers_of, read_windows, silent
 from apps.observe.models import Condition, NodeReport, Sample
 from apps.observe.numbers import NodeNumbers, Numbers, PoolNumbers, Problem, Series, ServerRow
 from apps.observe.show.history import grid, read_series
@@ -81,9 +81,11 @@ def live_numbers(actor: Actor) -> Numbers:
     return numbers_of(windows.values(), keys, partial=bool(_partial("backend", pools, windows)))
 
 
-def _partial(kind: str, ids: Collection[int], windows: Mapping[int, LiveNode]) -> set[int]:
+def _partial(
+    kind: str, ids: Collection[int], windows: Mapping[int, LiveNode], among: Collection[int] | None = None
+) -> set[int]:
     """Those of the objects that a silent node may serve; two queries, none while all nodes are read."""
-    if not (nodes := silent(windows)):
+    if not (nodes := silent(windows, among)):
         return set()
     rows = PREFIXES[kind][1]._default_manager.filter(pk__in=ids)
     regions = {node_regions()[node] for node in nodes}
@@ -150,12 +152,12 @@ def pool_numbers(actor: Actor, pool_ids: Iterable[int]) -> dict[int, PoolNumbers
     verdicts = _verdicts("pool", pools, Type.HEALTHY) if watched else {}
     up = _verdicts("server", [pk for each in servers.values() for pk in each], Type.UP) if watched else {}
     windows = read_windows([("backend", f"pool-{pk}") for pk in pools])
-    partial = _partial("backend", pools, windows)
+    partial, having = _partial("backend", pools, windows), _by_key(windows)
     found = {}
     for pk in pools:
-        verdict = verdicts.get(pk)
+        verdict, key = verdicts.get(pk), ("backend", f"pool-{pk}")
         found[pk] = PoolNumbers(
-            numbers=numbers_of(windows.values(), [("backend", f"pool-{pk}")], partial=pk in partial),
+            numbers=numbers_of(having[key], [key], partial=pk in partial),
             health=HEALTH.get(Reason(verdict.reason), "unknown") if verdict else "unknown",
             message=verdict.message if verdict else "",
             since=verdict.since if verdict else None,
@@ -170,21 +172,19 @@ def _servers_up(verdicts: Sequence[bool | None]) -> int | None:
     return sum(known) if known else None
 
 
-def pools_at_a_glance(actor: Actor, pool_ids: Iterable[int]) -> dict[int, tuple[str, float]]:
-    """Health and requests/s of pools, enough to choose those of which `pool_numbers` is asked. Four queries."""
-    pools = _visible(actor, "backend", pool_ids)
+def pools_at_a_glance(pools: Collection[int]) -> dict[int, tuple[str, float]]:
+    """Health and requests/s, enough to choose the pools of which `pool_numbers` is asked. Three queries.
+
+    The caller has looked who may see these pools: of thousands, to look twice costs more than what is read.
+    """
     verdicts = Condition.objects.filter(object_kind="pool", type=Type.HEALTHY)
     reasons = dict(verdicts.values_list("object_id", "reason")) if lease.watched() else {}
-    nodes_with: dict[Key, list[LiveNode]] = defaultdict(list)
-    for window in read_windows([("backend", f"pool-{pk}") for pk in pools]).values():
-        for key in window.rows:
-            nodes_with[key].append(window)
+    having = _by_key(read_windows([("backend", f"pool-{pk}") for pk in pools]))
     found = {}
     for pk in pools:
         key = "backend", f"pool-{pk}"
-        numbers = numbers_of(nodes_with[key], [key])
         health = HEALTH.get(Reason(reasons[pk]), "unknown") if pk in reasons else "unknown"
-        found[pk] = health, numbers.requests_rps or 0.0
+        found[pk] = health, (numbers_of(having[key], [key]).requests_rps or 0.0) if key in having else 0.0
     return found
 
 
@@ -280,19 +280,34 @@ def rejected_connections(actor: Actor, listener_ids: Iterable[int], within: time
 
 
 def _numbers_of_kind(actor: Actor, kind: str, ids: Iterable[int]) -> dict[int, Numbers]:
-    visible = _visible(actor, kind, ids)
-    nodes = list(node_regions()) if visible else []
-    keys = {pk: (kind, f"{PREFIXES[kind][0]}-{pk}") for pk in visible}
-    nodes_own = [("node", f"node-{pk}") for pk in nodes]
-    windows = read_windows([*keys.values(), *nodes_own], nodes)
-    partial = _partial(kind, visible, windows)
-    everywhere = numbers_of(windows.values(), nodes_own)
-    quiet = Numbers()
-    if everywhere.requests_rps is not None:
-        quiet = Numbers(0.0, 0.0, connections=0, queue=0, age_s=everywhere.age_s, stale=everywhere.stale)
-    found = {pk: numbers_of(windows.values(), [key], partial=pk in partial) for pk, key in keys.items()}
-    rests = {pk: replace(quiet, partial=pk in partial) for pk, each in found.items() if each.requests_rps is None}
-    return found | rests
+    keys = {pk: (kind, f"{PREFIXES[kind][0]}-{pk}") for pk in _visible(actor, kind, ids)}
+    nodes = _nodes_of(kind, keys) if keys else []
+    windows = read_windows(list(keys.values()), nodes)
+    partial = _partial(kind, keys, windows, nodes)
+    having, rests = _by_key(windows), at_rest(windows.values())
+    return {
+        pk: numbers_of(having[key], [key], partial=pk in partial)
+        if key in having
+        else replace(rests, partial=pk in partial)
+        for pk, key in keys.items()
+    }
+
+
+def _nodes_of(kind: str, ids: Collection[int]) -> list[int]:
+    """Nodes of the fleets on which the load balancers of these routes or listeners stand; other nodes have no row."""
+    balancers = PREFIXES[kind][1]._default_manager.filter(pk__in=ids).values("load_balancer")
+    return list(
+        Node.objects.filter(fleet__load_balancers__in=balancers).order_by().distinct().values_list("pk", flat=True)
+    )
+
+
+def _by_key(windows: Mapping[int, LiveNode]) -> Mapping[Key, list[LiveNode]]:
+    """The windows in which each object is; of thousands of nodes most objects are on few."""
+    found: dict[Key, list[LiveNode]] = defaultdict(list)
+    for window in windows.values():
+        for key in window.rows:
+            found[key].append(window)
+    return found
 
 
 def node_numbers(actor: Actor) -> dict[int, NodeNumbers]:

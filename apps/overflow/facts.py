@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
@@ -152,12 +152,18 @@ def gather(actor: Actor, pool: Pool | None, at: datetime | None) -> Facts:
         _settle(facts, regions)
     latencies = {
         (f"rgn-{first}", f"rgn-{second}"): known.ms
-        for (first, second), known in latency_table(regions.values()).items()
+        for (first, second), known in latency_table(_near(pools.values(), regions)).items()
         if known.ms is not None
     }
     timed = _needs_time(pools)
     numbers = {pk: known.numbers for pk, known in pool_numbers(actor, timed).items()} if timed else {}
     return Facts(regions, list(pools.values()), measured, latencies, _down(pools, ready), numbers)
+
+
+def _near(pools: Iterable[PoolFacts], regions: Mapping[str, Region]) -> list[Region]:
+    """The regions that have to do with these pools, and those that their requests went to: of others none is far."""
+    used = {key for facts in pools for key in (*facts.regions, *(target for _, target, _ in facts.lanes))}
+    return [row for key, row in regions.items() if key in used]
 
 
 def with_traffic(facts: Facts, pool: PoolFacts, measured: Rates) -> PoolFacts:

@@ -16,13 +16,13 @@ from apps.core.clock import now
 from apps.definitions.models import Pool
 from apps.definitions.sharing import seen_pools
 from apps.fleet.selectors import node_regions
+from apps.observe.live.shared import once_per_sample
 from apps.observe.show.flows import moved_by_minute, overflowing_since, steps
 from apps.overflow import reasons
 from apps.overflow.facts import Facts, PoolFacts, gather, regions_of
 from apps.overflow.flows import REQUESTS, Flow, Lane, Point, PoolUse, RegionUse, WhatIf
 from apps.overflow.planner import Plan, mean_added_ms, plan
 from apps.overflow.questions import question_of, refuges_of
-from apps.overflow.shared import once_per_sample
 
 # Less than one request in twenty seconds is a leftover of the window, no flow.
 LEAST = 0.05
@@ -54,7 +54,7 @@ def flow_of(actor: Actor, pool: Pool | None, at: datetime | None = None) -> Flow
 def flow_and_plan(actor: Actor, pool: Pool | None) -> tuple[Flow, Flow]:
     """What nodes count now, and what the planner makes of the very same traffic."""
     if pool is None:
-        return once_per_sample(actor, "flow and plan", lambda: _both(gather(actor, None, None)))
+        return once_per_sample(("flow and plan", actor.account.pk), lambda: _both(gather(actor, None, None)))
     return _both(gather(actor, pool, None))
 
 
@@ -68,7 +68,7 @@ def _counted(facts: Facts, since: Since) -> Flow:
 
 def flow_overall(actor: Actor) -> Flow:
     """The flow of everything that the actor may see."""
-    return once_per_sample(actor, "flow", lambda: flow_of(actor, None))
+    return once_per_sample(("flow", actor.account.pk), lambda: flow_of(actor, None))
 
 
 def history(actor: Actor, pool: Pool | None, minutes: int) -> list[Point]:

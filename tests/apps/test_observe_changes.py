@@ -173,15 +173,18 @@ def test_rows_are_found_on_the_nodes_that_have_them_whether_asked_for_by_name_or
     assert found == {first: live.LiveNode(100, {pool: rows[pool]}), second: live.LiveNode(102, {})}
 
 
+@pytest.mark.parametrize("most", [0, 100])
 def test_a_page_reads_the_rows_of_nodes_once_however_many_of_its_parts_ask(
-    env: Env, monkeypatch: pytest.MonkeyPatch
+    env: Env, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live, "MOST_NAMED", 0)
-    node, pool = env.nodes[0].pk, ("backend", "pool-1")
+    monkeypatch.setattr(live, "MOST_NAMED", most)
+    node, pool, other = env.nodes[0].pk, ("backend", "pool-1"), ("backend", "pool-2")
     with answers_kept():
         for requests in (1, 2):
-            live.write({node: live.LiveNode(100, {pool: Counts(requests=requests, seconds=10)})}, {})
-            found = live.read([node], [pool])
+            row = Counts(requests=requests, seconds=10)
+            live.write({node: live.LiveNode(100, {pool: row, other: Counts(seconds=10)})}, {})
+            found = live.read([node], [pool] if requests == 1 else [pool, other])
             assert found is not None
+            assert len(found[node].rows) == requests
             assert found[node].rows[pool].requests == 1
     assert (live.read([node], [pool]) or {})[node].rows[pool].requests == 2

@@ -203,6 +203,14 @@ def test_a_route_at_rest_has_zeros_and_a_foreign_one_nothing(env: Env, live_redi
     assert set(selectors.route_numbers(env.globex, ids)) == {env.routes["globex"].pk}
 
 
+@pytest.mark.parametrize("known", [False, True], ids=["no row", "a row without a rate"])
+def test_a_node_that_was_read_once_says_nothing_of_a_route_yet(env: Env, known: bool, live_redis: str) -> None:
+    route = env.routes["acme"].pk
+    rows = {("route", f"route-{route}"): Counts(seconds=0.0)} if known else {}
+    live.write({node.pk: LiveNode(now().timestamp(), rows, seconds=0.0) for node in env.nodes}, {})
+    assert selectors.route_numbers(env.acme, [route])[route].requests_rps is None
+
+
 def test_listeners_have_numbers_for_those_who_own_them(env: Env, live_redis: str) -> None:
     show(env)
     assert env.listener is not None

@@ -9,7 +9,8 @@ import pytest
 from apps.accounts.actors import Actor
 from apps.core import events
 from apps.core.requests import answers_kept, asked_once
-from apps.overflow import facts, selectors, shared
+from apps.observe.live import shared
+from apps.overflow import facts, selectors
 from apps.overflow.flows import Flow
 from tests.apps.observe_env import Env
 from tests.apps.overflow_env import make_spilling
@@ -70,7 +71,7 @@ def test_control_without_the_account_in_the_key_a_customer_would_see_all(
     env: Env, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entry = shared._entry
-    monkeypatch.setattr(shared, "_entry", lambda key: entry((key[0], 0, key[2])))
+    monkeypatch.setattr(shared, "_entry", lambda key: entry(("every account", key[1])))
     selectors.flow_overall(env.operator)
     assert f"pool-{env.pools['globex'].pk}" in pools_in(selectors.flow_overall(env.acme))
 
@@ -97,7 +98,7 @@ def test_within_a_transaction_and_without_redis_each_makes_its_own(
 
 def test_a_flow_that_could_not_be_made_is_made_by_the_next_who_asks(env: Env) -> None:
     with pytest.raises(ZeroDivisionError):
-        shared.once_per_sample(env.acme, "flow", lambda: 1 // 0)
+        shared.once_per_sample(("flow", env.acme.account.pk), lambda: 1 // 0)
     assert selectors.flow_overall(env.acme).pools
 
 

@@ -9,13 +9,11 @@ from dataclasses import dataclass, field, replace
 
 from apps.drivers.proxy.contract import CounterReading, NodeState, Seen
 from apps.observe.collect.deltas import RESTING, Counts, Key, Memory, Step, fold, node_total, take
-from apps.observe.live.store import Change, LiveNode
+from apps.observe.live.store import WINDOW, Change, LiveNode
 
 SHORT = 10
 LONG = 60
 HOUR = 3600
-# Live numbers are means over this many seconds: shorter ones jump, longer ones lag.
-WINDOW = 10.0
 
 
 def start_of(instant: float, resolution: int) -> int:
@@ -108,7 +106,7 @@ class Gatherer:
         change = Change(
             "" if begins else f"{self.name}:{self.turn - 1}",
             f"{self.name}:{self.turn}",
-            LiveNode(at, moved | rests, reading.in_use),
+            LiveNode(at, moved | rests, reading.in_use, seconds=self.seconds),
             counters,
             (self._moved | step.gone) - moved.keys() - rests.keys(),
             step.gone,
@@ -121,12 +119,18 @@ class Gatherer:
         moved, memory = self.window(), self._known()
         whole = self.rests(memory.rows.keys() - moved.keys()) | moved
         rows = tuple(memory.rows.values())
-        return LiveNode(at, whole, reading.in_use), replace(reading, rows=rows, latency_buckets=memory.latency)
+        window = LiveNode(at, whole, reading.in_use, seconds=self.seconds)
+        return window, replace(reading, rows=rows, latency_buckets=memory.latency)
 
     def _known(self) -> Memory:
         if self.memory is None:
             raise LookupError(f"nothing was read of node {self.node_id} yet")
         return self.memory
+
+    @property
+    def seconds(self) -> float:
+        """How long the window is."""
+        return sum(step.seconds for step in self.recent)
 
     def window(self) -> dict[Key, Counts]:
         """What moved in about the last ten seconds; objects that the last reading did not know are gone."""
@@ -138,8 +142,7 @@ class Gatherer:
         """Those of the keys that are rows of the node and say something while nothing happens."""
         if self.memory is None:
             return {}
-        seconds = sum(step.seconds for step in self.recent)
-        there = self.memory.rows
+        seconds, there = self.seconds, self.memory.rows
         return {key: self.memory.at_rest(key, seconds) for key in keys if key in there and key[0] not in RESTING}
 
 

@@ -21,6 +21,8 @@ from apps.observe.collect.deltas import Counts, Key
 from apps.observe.collect.percentiles import from_json
 
 EXPIRES = 60  # seconds
+# Live numbers are means over this many seconds: shorter ones jump, longer ones lag.
+WINDOW = 10.0
 # The field by which the numbers of a node have a name.
 NAME = "name"
 # A trip of Redis with more would last too long for its time-out.
@@ -34,17 +36,35 @@ for at = last + 1, #ARGV do redis.call('HDEL', KEYS[1], ARGV[at]) end
 redis.call('EXPIRE', KEYS[1], ARGV[2])
 return 1
 """
-# Of each node when it was read, and the number and text of each of these rows that it has: most objects are on few
-# nodes, and asked for by name on a thousand, their names alone are megabytes.
+# Of each node when it was read and over how long, and the number and text of each of these rows that it has: most
+# objects are on few nodes, and asked for by name on a thousand, their names alone are megabytes.
 FIND = """
 local found = {}
 for at, key in ipairs(KEYS) do
-  local values = redis.call('HMGET', key, 'at', unpack(ARGV))
-  local row = {values[1] or nil}
+  local values = redis.call('HMGET', key, 'at', 'seconds', unpack(ARGV))
+  local row = {}
+  if values[1] then row = {values[1], values[2] or ''} end
   for number = 1, values[1] and #ARGV or 0 do
-    if values[number + 1] then
+    if values[number + 2] then
       row[#row + 1] = number
-      row[#row + 1] = values[number + 1]
+      row[#row + 1] = values[number + 2]
+    end
+  end
+  found[at] = row
+end
+return found
+"""
+# Of each node the same of all rows whose names begin so.
+OF_KIND = """
+local found = {}
+for at, key in ipairs(KEYS) do
+  local head = redis.call('HMGET', key, 'at', 'seconds')
+  local row = {}
+  if head[1] then row = {head[1], head[2] or ''} end
+  for _, name in ipairs(head[1] and redis.call('HKEYS', key) or {}) do
+    if string.sub(name, 1, #ARGV[1]) == ARGV[1] then
+      row[#row + 1] = name
+      row[#row + 1] = redis.call('HGET', key, name)
     end
   end
   found[at] = row
@@ -68,13 +88,15 @@ class LiveNode:
     """The window of one node that ended at `at` (Unix seconds by the collector's clock).
 
     `in_use` are the shares (0–1) of its processor time and connections that it used then; empty where it does not say.
-    `stored` says that Redis has lost it, and the database tells of the last bucket.
+    `stored` says that Redis has lost it, and the database tells of the last bucket. `seconds` is how long the window
+    is, 0 where the node was not read before, so that nobody knows what moves.
     """
 
     at: float
     rows: Mapping[Key, Counts]
     in_use: Mapping[str, float] = field(default_factory=dict)
     stored: bool = False
+    seconds: float = WINDOW
 
 
 @functools.cache
@@ -181,7 +203,7 @@ def write(
 
 
 def _live_fields(window: LiveNode) -> dict[str, str]:
-    head = {"at": str(window.at), "in_use": _JSON.encode(dict(window.in_use))}
+    head = {"at": str(window.at), "seconds": str(window.seconds), "in_use": _JSON.encode(dict(window.in_use))}
     return head | {f"{kind}:{name}": encode(counts) for (kind, name), counts in window.rows.items()}
 
 
@@ -202,29 +224,65 @@ def totals_of(reading: CounterReading) -> dict[str, str]:
     return totals
 
 
+@dataclass(slots=True)
+class _Found:
+    """What a page knows of some nodes: when each was read and over how long, and of each row asked for who has it."""
+
+    windows: dict[int, tuple[float, float]] = field(default_factory=dict)
+    rows: dict[str, dict[int, Counts]] = field(default_factory=dict)
+
+
 def read(node_ids: Iterable[int], keys: Iterable[Key]) -> dict[int, LiveNode] | None:
     """The live rows of these objects on these nodes; None when Redis is away or was a moment ago."""
     nodes, wanted = list(node_ids), {f"{kind}:{name}": (kind, name) for kind, name in keys}
     if len(wanted) > MOST_NAMED:
         return _told(nodes, lambda told: told.keys() & wanted.keys())
-    names = list(wanted)
-    answers = _asked([nodes[first : first + NODES_AT_ONCE] for first in range(0, len(nodes), NODES_AT_ONCE)], names)
+    found = asked_once(("live rows", *nodes), _Found)
+    if not _find(found, nodes, [name for name in wanted if name not in found.rows]):
+        return None
+    rows: dict[int, dict[Key, Counts]] = {node_id: {} for node_id in found.windows}
+    for name, key in wanted.items():
+        for node_id, counts in found.rows[name].items():
+            rows[node_id][key] = counts
+    return {node_id: LiveNode(at, rows[node_id], seconds=over) for node_id, (at, over) in found.windows.items()}
+
+
+def _find(found: _Found, nodes: list[int], names: list[str]) -> bool:
+    """Add rows of these names, which nobody asked for yet; False when Redis is away."""
+    if not names:
+        return True
+    answers = _asked(FIND, nodes, names)
+    if answers is None:
+        return False
+    found.rows |= {name: {} for name in names}
+    for node_id, answer in zip(nodes, answers, strict=True):
+        if answer:
+            at, over, *rest = answer
+            found.windows.setdefault(node_id, (float(at), _seconds(over)))
+            for number, text in zip(rest[::2], rest[1::2], strict=True):
+                found.rows[names[int(number) - 1]][node_id] = decode(text)
+    return True
+
+
+def find_kind(node_ids: Iterable[int], kind: str) -> dict[int, LiveNode] | None:
+    """All live rows of one kind on these nodes and nothing else of them; None when Redis is away or was just now."""
+    nodes = list(node_ids)
+    answers = _asked(OF_KIND, nodes, [f"{kind}:"])
     if answers is None:
         return None
     found = {}
     for node_id, answer in zip(nodes, answers, strict=True):
         if answer:
-            at, *rest = answer
-            pairs = zip(rest[::2], rest[1::2], strict=True)
-            rows = {wanted[names[int(number) - 1]]: decode(text) for number, text in pairs}
-            found[node_id] = LiveNode(float(at), rows)
+            at, over, *rest = answer
+            rows = {_key(name): decode(text) for name, text in zip(rest[::2], rest[1::2], strict=True)}
+            found[node_id] = LiveNode(float(at), rows, seconds=_seconds(over))
     return found
 
 
 def read_kind(node_ids: Iterable[int], kind: str) -> dict[int, LiveNode] | None:
-    """All live rows of one kind on these nodes; None when Redis is away."""
+    """The same by what these nodes tell once for a page, which is everything, with what they used."""
     prefix = f"{kind}:"
-    return _told(node_ids, lambda told: [name for name in told if name.startswith(prefix)])
+    return _told(node_ids, lambda known: [name for name in known if name.startswith(prefix)])
 
 
 def _told(node_ids: Iterable[int], chosen: Callable[[dict[str, Any]], Iterable[str]]) -> dict[int, LiveNode] | None:
@@ -240,7 +298,8 @@ def _told(node_ids: Iterable[int], chosen: Callable[[dict[str, Any]], Iterable[s
             names = chosen(told)
             told |= {name: decode(text) for name in names if isinstance(text := told[name], str)}
             in_use = json.loads(told.get("in_use", "{}"))
-            found[node_id] = LiveNode(float(told["at"]), {_key(name): told[name] for name in names}, in_use)
+            rows = {_key(name): told[name] for name in names}
+            found[node_id] = LiveNode(float(told["at"]), rows, in_use, seconds=_seconds(told.get("seconds", "")))
     return found
 
 
@@ -270,23 +329,27 @@ def _hashes(keys: list[str], what: str) -> list[dict[str, Any]] | None:
     return answers
 
 
+def _seconds(text: str) -> float:
+    return float(text) if text else WINDOW  # a collector of the version before does not say it
+
+
 def _key(name: str) -> Key:
     kind, _, object_id = name.partition(":")
     return kind, object_id
 
 
-def _asked(parts: list[list[int]], names: list[str]) -> list[list[str]] | None:
-    """What `FIND` answers about each node; None while Redis is left alone."""
+def _asked(script: str, nodes: list[int], words: list[str]) -> list[list[str]] | None:
+    """What the script answers about each node; None while Redis is left alone."""
     global _rests_until  # noqa: PLW0603 - see above
-    if not parts:
+    if not nodes:
         return []
     if time.monotonic() < _rests_until:
         return None
     try:
         pipe = client().pipeline(transaction=False)
-        script = client().register_script(FIND)
-        for nodes in parts:
-            script(keys=[live_key(node_id) for node_id in nodes], args=names, client=pipe)
+        ask = client().register_script(script)
+        for first in range(0, len(nodes), NODES_AT_ONCE):
+            ask(keys=[live_key(node_id) for node_id in nodes[first : first + NODES_AT_ONCE]], args=words, client=pipe)
         answers: list[list[list[str]]] = pipe.execute()
     except redis.RedisError as error:
         _rests_until = time.monotonic() + REST

@@ -44,17 +44,22 @@ def _from_buckets(keys: Sequence[Key], node_ids: list[int]) -> dict[int, LiveNod
         buckets[node_id][at.timestamp() + SHORT][kind, name] = counts
     found = {}
     for node_id, by_end in buckets.items():
-        ends = [end for end, rows in by_end.items() if ("node", f"node-{node_id}") in rows]
+        own = "node", f"node-{node_id}"
+        ends = [end for end, rows in by_end.items() if own in rows]
         if ends:
-            found[node_id] = LiveNode(max(ends), by_end[max(ends)], stored=True)
+            rows = by_end[max(ends)]
+            found[node_id] = LiveNode(max(ends), rows, stored=True, seconds=rows[own].seconds)
     return found
 
 
-def silent(windows: Mapping[int, LiveNode]) -> frozenset[int]:
-    """Nodes that ran something when they were read last, and are silent while others are read. One query, if any."""
+def silent(windows: Mapping[int, LiveNode], among: Collection[int] | None = None) -> frozenset[int]:
+    """Nodes that ran something when they were read last, and are silent while others are read. One query, if any.
+
+    `among` are the nodes whose windows these are; all nodes, where nothing is said.
+    """
     oldest = now().timestamp() - STALE
     read = {node_id for node_id, window in windows.items() if window.at >= oldest}
-    if not read or not (missing := node_regions().keys() - read):
+    if not read or not (missing := set(node_regions() if among is None else among) - read):
         return frozenset()
     ran = NodeReport.objects.filter(node_id__in=missing).exclude(digest="")
     return asked_once(("silent", *sorted(missing)), lambda: frozenset(ran.values_list("node_id", flat=True)))
@@ -92,6 +97,15 @@ def numbers_of(windows: Iterable[LiveNode], keys: Collection[Key], *, partial: b
         stale=age > STALE,
         partial=partial,
     )
+
+
+def at_rest(windows: Iterable[LiveNode]) -> Numbers:
+    """The numbers of what has no row of its own on these nodes: zeros where one of them was observed."""
+    ages = [max(0.0, now().timestamp() - window.at) for window in windows if window.seconds > 0]
+    ages = [age for age in ages if age <= STALE] or ages
+    if not ages:
+        return Numbers()
+    return Numbers(0.0, 0.0, connections=0, queue=0, age_s=max(ages), stale=max(ages) > STALE)
 
 
 def _answered(kind: str, counts: Counts) -> int:

@@ -16,7 +16,7 @@ from apps.observe.collect.deltas import Counts, Key
 from apps.observe.live import store as live
 from apps.observe.live.windows import FORGOTTEN, STALE, read_windows, silent
 from apps.observe.models import Sample
-from apps.observe.show.history import looked_at
+from apps.observe.show.history import looked_at, times_of
 
 # Short buckets are pruned sooner than minutes; older questions are answered from those.
 SHORT_FOR = timedelta(hours=2)
@@ -65,8 +65,8 @@ def _present(pools: Collection[str], nodes: list[int]) -> Rates:
     windows = read_windows([("backend", pool) for pool in pools], nodes)
     # A pool of which a node has no row is none of that node's.
     serving = [node_id for node_id, window in windows.items() if window.rows and not window.stored]
-    # Of many pools, all nodes tell everything anyway.
-    known = live.read_kind(nodes if len(pools) > live.MOST_NAMED else serving, "flow") or {}
+    many = len(pools) > live.MOST_NAMED  # all nodes told everything then
+    known = (live.read_kind(nodes, "flow") if many else live.find_kind(serving, "flow")) or {}
     found = Rates()
     if not windows:
         return found
@@ -121,7 +121,7 @@ def rates_over(pools: Collection[str], minutes: int) -> dict[int, Rates | None]:
     """
     resolution, since, end = _span(minutes)
     rows = Sample.objects.filter(resolution=resolution, at__gte=since, seconds__gt=0)
-    observed = looked_at(rows)
+    observed = looked_at(resolution, since)
     found: dict[int, Rates | None] = {}
     for second in range(end - minutes * 60 + resolution, end + 1, resolution):
         at = datetime.fromtimestamp(second, UTC)
@@ -174,9 +174,10 @@ def steps(pools: Collection[str], minutes: int, region: str = "") -> list[Step]:
     resolution, since, end = _span(minutes)
     rows = Sample.objects.filter(resolution=resolution, at__gte=since, seconds__gt=0)
     home = homes()
+    nodes = [node for node, where in home.items() if where == region]
     if region:
-        rows = rows.filter(node_id__in=[node for node, where in home.items() if where == region])
-    observed = looked_at(rows)
+        rows = rows.filter(node_id__in=nodes)
+    observed = times_of(nodes, resolution, since) if region else looked_at(resolution, since)
     rate = Sum(F("requests") / F("seconds"))
     served = _by_time(rows.filter(kind="backend", object_id__in=pools).values_list("at").annotate(rate=rate))
     out, refused = _moved(rows, pools, home)
@@ -191,9 +192,9 @@ def steps(pools: Collection[str], minutes: int, region: str = "") -> list[Step]:
 def moved_by_minute(pools: Collection[str], minutes: int) -> list[Step]:
     """The same a minute at a time without what was served, which costs a row for each pool: it is None."""
     end = start_of(now().timestamp() - LONG, LONG)
-    since = datetime.fromtimestamp(end - minutes * 60, UTC)
-    rows = Sample.objects.filter(resolution=LONG, at__gt=since, seconds__gt=0)
-    observed = looked_at(rows)
+    since = datetime.fromtimestamp(end - minutes * 60 + LONG, UTC)
+    rows = Sample.objects.filter(resolution=LONG, at__gte=since, seconds__gt=0)
+    observed = looked_at(LONG, since)
     out, refused = _moved(rows, pools, homes())
     found = []
     for second in range(end - minutes * 60 + LONG, end + 1, LONG):

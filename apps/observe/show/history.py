@@ -15,6 +15,7 @@ from apps.fleet.selectors import node_regions
 from apps.observe.collect.buckets import HOUR, LONG, SHORT, start_of
 from apps.observe.collect.deltas import failed_of
 from apps.observe.collect.percentiles import from_json, merge, percentile
+from apps.observe.live.shared import once_per_sample
 from apps.observe.models import Sample
 from apps.observe.numbers import Series
 
@@ -36,6 +37,11 @@ class Grid:
         return (int(at.timestamp()) - self.begin) // self.width
 
     @property
+    def since(self) -> datetime:
+        """Where the first point begins."""
+        return datetime.fromtimestamp(self.begin, UTC)
+
+    @property
     def x(self) -> tuple[int, ...]:
         """Where the points stand."""
         return tuple(self.begin + self.width * step for step in range(self.points))
@@ -52,13 +58,21 @@ def grid(minutes: int, points: int) -> Grid:
     return Grid(start_of(end, width) - width * (count - 1), width, count, resolution)
 
 
-def looked_at(rows: QuerySet[Sample]) -> set[datetime]:
-    """When nodes were looked at, of rows of one resolution; without the newest bucket while it lacks nodes.
+def looked_at(resolution: int, since: datetime) -> set[datetime]:
+    """When nodes were looked at, by buckets of a resolution; without the newest one while it lacks nodes.
 
     Each collector stores it with its next round, so that for a moment it has the nodes of one and not of another. That
     is no loss of traffic: until it has as many as the one before, or nobody is to store it any more, nothing is known.
     """
-    return _whole(dict(rows.filter(kind="node").order_by("at").values_list("at").annotate(nodes=Count("node"))))
+    return once_per_sample(("looked at", resolution, since), lambda: times_of(node_regions(), resolution, since))
+
+
+def times_of(nodes: Iterable[int], resolution: int, since: datetime) -> set[datetime]:
+    """The same of these nodes."""
+    # By name: in an hour of a thousand nodes there are millions of other rows.
+    names = [f"node-{pk}" for pk in nodes]
+    rows = Sample.objects.filter(kind="node", object_id__in=names, resolution=resolution, at__gte=since, seconds__gt=0)
+    return _whole(dict(rows.order_by().values_list("at").annotate(nodes=Count("node"))))
 
 
 def _whole(nodes: Mapping[datetime, int]) -> set[datetime]:
@@ -90,7 +104,7 @@ def read_series(groups: Mapping[str, Collection[str]], kind: str, grid: Grid, *,
     looks: dict[tuple[str, int], set[datetime]] = defaultdict(set)
     rows = _rows(kind, group_of, grid)
     counted = list(_each(rows, kind) if latency else _summed(rows, kind))
-    instants = _whole(Counter(at for at, *_ in counted)) if kind == "node" else looked_at(_rows("node", _nodes(), grid))
+    instants = _whole(Counter(at for at, *_ in counted)) if kind == "node" else looked_at(grid.resolution, grid.since)
     for at, name, rate, bad, busy, waiting, *buckets in counted:
         if at not in instants:
             continue
@@ -134,13 +148,9 @@ def _rows(kind: str, names: Iterable[str], grid: Grid) -> QuerySet[Sample]:
         kind=kind,
         object_id__in=list(names),
         resolution=grid.resolution,
-        at__gte=datetime.fromtimestamp(grid.begin, UTC),
+        at__gte=grid.since,
         at__lt=datetime.fromtimestamp(grid.begin + grid.width * grid.points, UTC),
     ).order_by()
-
-
-def _nodes() -> list[str]:
-    return [f"node-{pk}" for pk in node_regions()]
 
 
 def _series(cells: Iterable[_Cell], looks: Iterable[int], grid: Grid, *, latency: bool) -> Series:

@@ -41,15 +41,15 @@ def first_steps(actor: Actor) -> list[Step]:
 
     One that has served is never sent back to its first steps by a failure or a fleet that is held.
     """
+    if has_served(actor):
+        return []
     found = _Found(
         list(hostnames(actor).filter(released_at=None)[:LOOKED_AT]),
         list(pools(actor)[:LOOKED_AT]),
         list(routes(actor).filter(account=actor.account).prefetch_related(None)[:LOOKED_AT]),
     )
     done = list(_done(actor, found))
-    if all(done) or has_served(actor):
-        return []
-    return in_order(_words(found), done)
+    return [] if all(done) else in_order(_words(found), done)
 
 
 def _done(actor: Actor, found: _Found) -> Iterator[bool]:

@@ -19,7 +19,7 @@ from apps.fleet import selectors as topology
 from apps.fleet.models import Region
 from apps.members.invitations import mail_works
 from apps.members.tokens import USUAL_DAYS
-from apps.observe.selectors import pools_at_a_glance
+from apps.observe.selectors import pool_numbers
 from apps.web.accounts.people import may_manage
 from apps.web.accounts.tokens import DAYS
 from apps.web.routes.rows import canary_at, where_of
@@ -234,13 +234,13 @@ def _canary(actor: Actor, text: str) -> Iterator[Command]:
             continue
         share = route.shares[at]
         pool, whole = reference(share.pool, route.account_id), sum(each.weight for each in route.shares)
-        health, _ = pools_at_a_glance(actor, [share.pool_id]).get(share.pool_id, ("", 0.0))
+        seen = pool_numbers(actor, [share.pool_id]).get(share.pool_id)
         yield Command(
             f"Send {percent} % of {route.name} to {pool}",
             reverse("web:route-weights", args=[route.pk]),
             {"pool": pool, "percent": str(percent), "version": str(route.version)},
             f"{where_of(route)}, now {100 * share.weight / whole:.3g} %"
-            + (", pool is down" if health == "down" else ""),
+            + (", pool is down" if seen and seen.health == "down" else ""),
         )
 
 

@@ -64,14 +64,17 @@ class RegionCell:
     words: str
 
 
-def pools_of_interest(actor: Actor, flow: Flow, sort: str = "") -> list[dict[str, Any]]:
-    """The worst pools first, then the busiest; `sort` is one of SORTS, with a hyphen before it for descending."""
+def pools_of_interest(actor: Actor, flow: Flow, sort: str = "") -> dict[str, Any]:
+    """The worst pools first, then the busiest, and how many there are in all.
+
+    `sort` is one of SORTS, with a hyphen before it for descending.
+    """
     every = definitions.pools(actor).prefetch_related(None)
     names = dict(every.values_list("pk", "name"))
     shown, numbers = _shown(actor, names, sort)
     rows, cells = every.in_bulk(shown), _cells(flow)
     series = observe.series(actor, "backend", [f"pool-{pk}" for pk in shown], minutes=60, points=60)
-    return [
+    found = [
         {
             "pool": rows[pk],
             "now": numbers[pk],
@@ -81,6 +84,7 @@ def pools_of_interest(actor: Actor, flow: Flow, sort: str = "") -> list[dict[str
         }
         for pk in shown
     ]
+    return {"pools": found, "pools_total": len(names)}
 
 
 def _shown(actor: Actor, names: Mapping[int, str], sort: str) -> tuple[list[int], dict[int, PoolNumbers]]:
@@ -89,7 +93,7 @@ def _shown(actor: Actor, names: Mapping[int, str], sort: str) -> tuple[list[int]
         numbers = observe.pool_numbers(actor, names)
         seen = {pk: (each.health, each.numbers.requests_rps or 0.0) for pk, each in numbers.items()}
     else:
-        numbers, seen = {}, observe.pools_at_a_glance(actor, names)
+        numbers, seen = {}, observe.pools_at_a_glance(names.keys())
     shown = sorted(seen, key=lambda pk: (WORST_FIRST.index(seen[pk][0]), -seen[pk][1]))
     if key:
         shown.sort(key=lambda pk: key(names[pk], numbers[pk]), reverse=sort.startswith("-"))

@@ -55,8 +55,7 @@ def _below(actor: Actor, sort: str, flow: Flow) -> dict[str, Any]:
     return {
         "changes": changes,
         "trend": trend_of(actor, flow, changes),
-        "pools": pools_of_interest(actor, flow, sort),
-        "pools_total": definitions.pools(actor).count(),
+        **pools_of_interest(actor, flow, sort),
         "sorts": sort_links(sort),
         "expiring": expiring_soon(actor),
         "tests": tests_now(actor),

@@ -261,8 +261,8 @@ def test_the_pools_of_the_overview_stand_worst_first_and_not_by_traffic_alone(en
     acme, globex = env.pools["acme"], env.pools["globex"]
     store_verdicts([Verdict("pool", acme.pk, Type.HEALTHY, True, Reason.ALL_SERVERS_UP, "Fine.")], now())
     set_condition("pool", globex.pk, Type.HEALTHY, Reason.NO_SERVER_UP, "No server is up.")
-    shown = overview_parts.pools_of_interest(env.operator, NOTHING)
+    shown = overview_parts.pools_of_interest(env.operator, NOTHING)["pools"]
     assert [row["pool"].name for row in shown] == ["globex-web", "acme-web"]
     set_condition("pool", acme.pk, Type.HEALTHY, Reason.SOME_SERVERS_DOWN, "One is down.")
-    shown = overview_parts.pools_of_interest(env.operator, NOTHING)
+    shown = overview_parts.pools_of_interest(env.operator, NOTHING)["pools"]
     assert [row["pool"].name for row in shown] == ["globex-web", "acme-web"]  # degraded and busy, after what is down

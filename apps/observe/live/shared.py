@@ -1,23 +1,22 @@
-"""What is worked out once after each event for all pages of an account, as long as it stands for now."""
+"""What is worked out once after each event for all pages that ask the same, as long as it stands for now."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from django.db import connection
 
-from apps.accounts.actors import Actor
 from apps.core import events
 
 T = TypeVar("T")
 TOPICS: tuple[events.Topic, ...] = ("samples", "definitions", "nodes")
 # Not everything that moves a flow tells of it, and a collector may be away: nothing shared is older.
 LASTS_S = 2.0
-MOST = 32
+MOST = 256
 
 
 @dataclass(slots=True)
@@ -27,20 +26,20 @@ class _Made:
     value: Any = None
 
 
-Key = tuple[str, int, str]  # what it is, account, turns of the topics
+Key = tuple[Hashable, str]  # what it is, turns of the topics
 _made: dict[Key, _Made] = {}
 _guard = threading.Lock()
 
 
-def once_per_sample(actor: Actor, what: str, make: Callable[[], T]) -> T:
-    """What `make` makes of all that the actor's account may see; pages only read it.
+def once_per_sample(what: Hashable, make: Callable[[], T]) -> T:
+    """What `make` makes; pages only read it. `what` names the account whose view it is, where it is one account's.
 
     Within a transaction each makes its own: what is not committed is nobody else's business.
     """
     turns = None if connection.in_atomic_block else events.turns(TOPICS)
     if turns is None:
         return make()
-    entry = _entry((what, actor.account.pk, turns))
+    entry = _entry((what, turns))
     with entry.lock:  # who asks meanwhile waits, and finds it made
         if entry.value is None:
             entry.value = make()
@@ -54,5 +53,5 @@ def _entry(key: Key) -> _Made:
         for old in [each for each, entry in _made.items() if entry.until <= instant]:
             del _made[old]
         if len(_made) >= MOST:
-            _made.clear()
+            del _made[next(iter(_made))]  # the oldest
         return _made.setdefault(key, _Made(instant + LASTS_S))
