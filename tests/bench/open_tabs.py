@@ -195,6 +195,14 @@ def fill(routes: int) -> None:
         cursor.execute("ANALYZE")  # as the database does by itself, minutes later
 
 
+def stand(fleets: int = 5) -> None:
+    """Put the load balancer of all routes on so many fleets of twenty nodes."""
+    from apps.definitions.models import LoadBalancer
+    from apps.fleet.models import Fleet
+
+    LoadBalancer.objects.get(name="front").fleets.add(*Fleet.objects.order_by("-pk")[:fleets])
+
+
 def main() -> int:
     """Print a table and one line of JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -210,6 +218,7 @@ def main() -> int:
         folder = stack.enter_context(installation())
         fill(asked.routes)
         nodes = define(asked.nodes)
+        stand()
         every = tabs_of(max(asked.tabs))
         stack.enter_context(agents(folder / "agents", nodes))
         stack.enter_context(console(web))

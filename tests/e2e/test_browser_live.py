@@ -89,6 +89,20 @@ def test_a_part_that_cannot_be_read_is_said_to_be_old_until_it_can(page: Page) -
     expect(sign).to_have_text("Live")
 
 
+@pytest.mark.parametrize(("age", "word"), [("9", "Live"), ("11", "Not updated")])
+def test_a_part_that_a_busy_console_made_long_ago_is_said_to_be_old(page: Page, age: str, word: str) -> None:
+    def answer(route: Route) -> None:
+        made = route.fetch()
+        route.fulfill(response=made, headers=made.headers | {"Age": age})
+
+    page.goto("/pools", wait_until="networkidle")
+    page.route(re.compile("/pools.partial=rows"), answer)
+    with page.expect_response(re.compile("/pools.partial=rows")):
+        page.evaluate(TELL)
+    page.wait_for_function("() => !document.querySelector('.htmx-request')")
+    expect(page.locator("#live")).to_have_text(word)
+
+
 def test_who_asks_in_vain_is_told_once_that_nobody_answers(page: Page) -> None:
     page.goto("/routes/new", wait_until="networkidle")
     page.context.set_offline(True)

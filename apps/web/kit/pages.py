@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import math
+import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Concatenate, ParamSpec
+from typing import Any, Concatenate, NamedTuple, ParamSpec
 from urllib.parse import urlsplit
 
 from django.contrib.auth.views import redirect_to_login
@@ -38,11 +40,14 @@ P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponse]
 PageView = Callable[Concatenate["PageRequest", P], HttpResponse]
 METHODS = ("GET", "HEAD", "POST")  # what links and forms send
-# Not everything on a page tells that it moved, and a collector may be away: no shared part is older.
+# Not everything on a page tells that it moved, and a collector may be away: without an event, too, it is made anew.
 PART_LASTS_S = 2
-# Of a thousand nodes a part takes a second of a processor. Who asks while it is made gets the one before, else tabs
-# that wait would hold all threads; and one that took longer than that rests for so many times as long.
-ONE_BEFORE_LASTS_S, SLOW_S, RESTS = 10, 0.5, 3
+# Who asks while a part is made gets the one before, else tabs that wait would hold all threads. One that takes long, as
+# of a thousand nodes, rests for so many times as long as it took.
+ONE_BEFORE_LASTS_S, SLOW_S, RESTS = 60, 0.5, 3
+# A process that makes parts for more than this share of its time, summed over its threads and fading in so many
+# seconds, makes each anew only after so many seconds for the whole of its time: who opens a page comes first.
+BUSY, FADES_S, HELD_S = 0.5, 10.0, 8.0
 # What Django notes of a request for which it made the token of a form.
 HAS_A_FORM = "CSRF_COOKIE_NEEDS_UPDATE"
 # A form that has a field for it says so beside the field; what psycopg says where nobody did.
@@ -180,11 +185,38 @@ def show(request: PageRequest, template: str, context: dict[str, Any], status: i
     return response
 
 
+class _Part(NamedTuple):
+    """A part as it was made at a time (Unix seconds), and the seconds of a processor that it took."""
+
+    content: bytes
+    at: float
+    took: float
+
+
+class _Making:
+    """How much of its time this process makes parts."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seconds, self._at = 0.0, time.monotonic()
+
+    def __call__(self, more_s: float = 0.0) -> float:
+        """The share, to which so many seconds are added first."""
+        with self._lock:
+            instant = time.monotonic()
+            self._seconds = self._seconds * math.exp((self._at - instant) / FADES_S) + more_s
+            self._at = instant
+            return self._seconds / FADES_S
+
+
+_making = _Making()
+
+
 def shared_parts(*topics: events.Topic) -> Callable[[PageView[P]], PageView[P]]:
     """Below `@page`: make a part (`?partial=`) once after each event of these topics.
 
     So nothing in it may depend on the person, or on anything of the request but its path and query. Of a part with a
-    form, which has a token of one person, each tab has its own.
+    form, which has a token of one person, each tab has its own. `Age` says how many seconds old the one before is.
     """
 
     def decorated(view: PageView[P]) -> PageView[P]:
@@ -197,27 +229,36 @@ def shared_parts(*topics: events.Topic) -> Callable[[PageView[P]], PageView[P]]:
             key = _key(request)
 
             def make() -> bytes:
-                began = time.thread_time()
+                began, used = time.monotonic(), time.thread_time()
                 own.append(view(request, *args, **kwargs))
+                _making(time.monotonic() - began)
                 if _is_of_one_tab(request, own[0]):
                     return b""
-                if (took := time.thread_time() - began) > SLOW_S:
-                    cache.set(f"{key}:rests", True, RESTS * took)
-                cache.set(key, own[0].content, ONE_BEFORE_LASTS_S)
-                return own[0].content
+                part = _Part(own[0].content, time.time(), time.thread_time() - used)
+                cache.set(key, part, ONE_BEFORE_LASTS_S)
+                return part.content
 
-            before = cache.get(key)
-            rests = before is not None and cache.get(f"{key}:rests")
-            content = before if rests else made_once(f"{key}:{turns}", make, PART_LASTS_S, before)
+            before: _Part | None = cache.get(key)
+            old = before.content if before else None
+            content = old if before and _rests(before) else made_once(f"{key}:{turns}", make, PART_LASTS_S, old)
             if not content:
                 return own[0] if own else view(request, *args, **kwargs)
             response = HttpResponse(content)
+            if before and content is old:
+                response["Age"] = int(time.time() - before.at)
             patch_vary_headers(response, ["HX-Request"])
             return response
 
         return shared
 
     return decorated
+
+
+def _rests(part: _Part) -> bool:
+    """Whether it is too early to make this part anew."""
+    busy = _making()
+    rest = RESTS * part.took if part.took > SLOW_S else 0.0
+    return time.time() - part.at < max(rest, HELD_S * busy if busy > BUSY else 0.0)
 
 
 def _is_of_one_tab(request: PageRequest, answer: HttpResponse) -> bool:

@@ -94,5 +94,8 @@ function mark({ detail: { ctx } }, stale) {
   if (stands) showLive();
 }
 addEventListener("htmx:error", (event) => mark(event, true));
-// That is said of an error as well, of which nothing is swapped.
-addEventListener("htmx:after:swap", (event) => mark(event, event.detail.ctx?.response?.status >= 400));
+// That is said of an error as well, of which nothing is swapped. A console with much to do answers with what it has.
+addEventListener("htmx:after:swap", (event) => {
+  const answer = event.detail.ctx?.response;
+  mark(event, answer?.status >= 400 || 1000 * Number(answer?.headers?.get("Age")) > SILENCE);
+});

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import html
+import math
 import re
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -149,6 +151,30 @@ def test_a_part_that_takes_long_rests_for_a_multiple_of_that(
         events.publish("samples", at=samples)
         assert person.get(PART).status_code == 200
     assert len(made) == times
+
+
+@pytest.mark.parametrize(("busy", "times"), [(0.4, 3), (1.0, 1)])
+def test_a_process_that_is_busy_with_parts_answers_with_what_it_has_and_says_how_old_that_is(
+    env: Env, made: list[str], busy: float, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "_making", lambda *_: busy)
+    monkeypatch.setattr(pages, "HELD_S", 1e9)
+    person = client_of(env.operator)
+    assert person.get(PART).get("Age") is None
+    for samples in range(2):
+        events.publish("samples", at=samples)
+        answer = person.get(PART)
+        assert answer.get("Age") == (None if times == 3 else "0")
+    assert len(made) == times
+
+
+def test_what_a_process_does_fades(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    making = pages._Making()
+    assert making(5.0) == making() == 5.0 / pages.FADES_S
+    clock[0] += pages.FADES_S
+    assert making() == pytest.approx(5.0 / pages.FADES_S / math.e)
 
 
 def test_who_asks_while_a_part_is_made_has_the_one_before_and_waits_for_nothing(
