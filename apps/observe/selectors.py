@@ -23,7 +23,7 @@ from apps.observe.collect.buckets import SHORT
 from apps.observe.collect.deltas import Key
 from apps.observe.evaluate.conditions import SEVERITY, Reason, Type, server_word
 from apps.observe.live.store import LiveNode
-from apps.observe.live.windows import STALE, at_rest, numbers_of, read_windows, silent
+from apps.observe.live.windows import STALE, at_rest, numbers_of, read_windows, requests_rps, silent
 from apps.observe.models import Condition, NodeReport, Sample
 from apps.observe.numbers import NodeNumbers, Numbers, PoolNumbers, Problem, Series, ServerRow
 from apps.observe.show.history import grid, read_series
@@ -184,7 +184,7 @@ def pools_at_a_glance(pools: Collection[int]) -> dict[int, tuple[str, float]]:
     for pk in pools:
         key = "backend", f"pool-{pk}"
         health = HEALTH.get(Reason(reasons[pk]), "unknown") if pk in reasons else "unknown"
-        found[pk] = health, (numbers_of(having[key], [key]).requests_rps or 0.0) if key in having else 0.0
+        found[pk] = health, requests_rps(having[key], key) if key in having else 0.0
     return found
 
 

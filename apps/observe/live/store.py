@@ -295,8 +295,8 @@ def _told(node_ids: Iterable[int], chosen: Callable[[dict[str, Any]], Iterable[s
     found = {}
     for node_id, told in zip(nodes, answers, strict=True):
         if "at" in told:
-            names = chosen(told)
-            told |= {name: decode(text) for name in names if isinstance(text := told[name], str)}
+            names, read = chosen(told), functools.cache(decode)  # most pools rest, and say so with the same text
+            told |= {name: read(text) for name in names if isinstance(text := told[name], str)}
             in_use = json.loads(told.get("in_use", "{}"))
             rows = {_key(name): told[name] for name in names}
             found[node_id] = LiveNode(float(told["at"]), rows, in_use, seconds=_seconds(told.get("seconds", "")))
@@ -333,6 +333,7 @@ def _seconds(text: str) -> float:
     return float(text) if text else WINDOW  # a collector of the version before does not say it
 
 
+@functools.lru_cache(maxsize=10_000)
 def _key(name: str) -> Key:
     kind, _, object_id = name.partition(":")
     return kind, object_id
