@@ -177,6 +177,13 @@ def wrong_in(page: Page, turn: int) -> list[str]:
     return found
 
 
+def wrong_when_narrow(page: Page) -> list[str]:
+    """What is wrong with a page that was loaded as it is asked about: ids that are no names, and does it fit."""
+    look(page, "light", NARROW)
+    found: list[str] = page.evaluate(ASK_TWICE)
+    return found if fits(page) else [*found, f"something sticks out sideways at a width of {NARROW}"]
+
+
 def fits(page: Page) -> bool:
     """Whether nothing sticks out sideways, once charts have followed the width, which takes them a frame or two."""
     return bool(page.evaluate(ASK_WIDTH))

@@ -253,6 +253,19 @@ ALIKE = EDITS | {
     *("load-balancer-new", "node-new", "region-new", "static-ip-new", "status-page-new", "account-impersonate"),
 }
 
+# Whatever stands on these stands on another page as well: each kind of element, class and role. `make test` opens them
+# and sees that they fit a phone; what axe-core finds there, `make test-all` says.
+FAMILIAR = {
+    *("changes", "load-balancers", "import", "route", "definition", "used-by", "pools", "route-canary", "policies"),
+    *("policy", "network-lists", "network-list", "network-list-new", "client-bans", "alert", "status-pages"),
+    *("alert-rules", "alert-rule-new", "alert-channels", "alert-channel", "hostnames", "grants", "grant-new"),
+    *("hostname", "hostname-new", "region-drain", "fleet-new", "fleet", "enrolment", "node-enrol", "quarantine"),
+    *("rollouts", "schedules", "static-ip", "cloud-accounts", "adopt", "stacks", "stack", "portability", "export"),
+    *("zones", "zone", "zone-new", "record-new", "requests-settings", "request-patterns", "log-forwards"),
+    *("saved-searches", "saved-search-new", "audit", "capacity-tests", "blackouts", "sizing", "webhooks"),
+    *("webhook-new", "own-account", "accounts", "account-new", "account-suspend", "tokens"),
+}
+
 
 def paths(first_id: Callable[[str], str]) -> dict[str, str]:
     """The path of every page; `first_id` says the id of the first object that the API lists there."""
