@@ -18,6 +18,7 @@ from apps.definitions.freezing.snapshot import snapshot_of
 from apps.definitions.models import Backend, HealthCheck, Pool, Route, Server
 from apps.definitions.services import save_object
 from apps.fleet.models import Fleet
+from tests.breadth import first_of
 from tests.hostile.corpus import SHARP, VALUES
 from tests.hostile.legal import (
     METHOD,
@@ -214,7 +215,7 @@ def test_a_spoilt_row_is_left_out_and_nobody_else_is_touched(fleet: Fleet, value
     assert stored > len(values) / 2
 
 
-@pytest.mark.parametrize("column", ["methods", "headers", "redirect", "fixed_response"])
+@pytest.mark.parametrize("column", first_of(2, ["headers", "redirect", "methods", "fixed_response"]))
 def test_a_json_column_of_the_wrong_form_spoils_its_own_route_only(fleet: Fleet, column: str) -> None:
     honest = of_globex(compile_snapshot(snapshot_of(fleet)))
     route = Route.objects.get(name={"redirect": "moved", "fixed_response": "fixed"}.get(column, "hostile"))

@@ -37,7 +37,7 @@ def test_there_is_a_corpus() -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        pytest.param(path, marks=pytest.mark.exhaustive if at % 4 else (), id=path.stem)
+        pytest.param(path, marks=pytest.mark.exhaustive if at % 8 else (), id=path.stem)
         for at, path in enumerate(CORPUS)
     ],
 )

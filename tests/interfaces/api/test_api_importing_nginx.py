@@ -32,7 +32,7 @@ def order(path: Path, **more: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     "path",
-    [pytest.param(path, marks=pytest.mark.exhaustive if at % 4 else (), id=path.stem) for at, path in enumerate(FILES)],
+    [pytest.param(path, marks=pytest.mark.exhaustive if at % 8 else (), id=path.stem) for at, path in enumerate(FILES)],
 )
 def test_each_file_is_planned_and_applied_and_changes_nothing_the_second_time(house: Api, path: Path) -> None:
     answer = house("POST", "import", order(path))

