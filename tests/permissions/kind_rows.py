@@ -139,4 +139,12 @@ def rows_of(kind: Kind) -> Iterator[Row]:
         yield Row(url, "DELETE", kind.delete, path, holds, headers=ANY)
 
 
+# One view answers all of them: it is asked everything for pools, and each other kind whether it finds, replaces and
+# deletes by id, and finds and makes by name.
+ANSWERED_ALIKE = {
+    f"{method} api:{kind.noun}-{end}"
+    for kind in KINDS
+    for method, end in (("PATCH", "detail"), ("PATCH", "named"), ("DELETE", "named"))
+    if kind.noun != "pools"
+}
 OF_KINDS: tuple[Row, ...] = tuple(row for kind in KINDS for row in rows_of(kind))
