@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from apps.accounts.actors import Actor
+from apps.accounts.models import Account
 from apps.definitions.services import KINDS, save_object
-from tests.interfaces.api.test_api_objects import ROUTE, Api, api, assert_problem
+from tests.conftest import actor_of, apply_tutorial
+from tests.fixture_cache import CachedFixture
+from tests.interfaces.api.test_api_objects import ROUTE, Api, assert_problem
 
-__all__ = ["api"]
 THEIRS, NOBODYS = "theirs", "nobody"  # names of one length
 POOL: dict[str, Any] = {"backends": []}
 TEST = {"target": {"pool": f"globex/{THEIRS}", "region": "europe-west1", "hostname": "shop.acme.example"}}
@@ -62,9 +63,10 @@ NAMING: dict[str, tuple[str, dict[str, Any]]] = {
 KINDS_OF = {entry.noun: kind for kind, entry in KINDS.items()}
 
 
-@pytest.fixture
-def strangers(tutorial_env: Actor, operator: Actor, globex: Actor) -> None:
+def _build() -> None:
     """Each of it, under one name."""
+    apply_tutorial()
+    operator, globex = actor_of("operator", Account.Kind.OPERATOR), actor_of("globex", Account.Kind.CUSTOMER)
     for actor in (globex, operator):
         save_object(actor=actor, kind="Pool", name=THEIRS, spec=POOL)
         save_object(actor=actor, kind="Policy", name=THEIRS, spec={"rules": {"access": {"status": 404}}})
@@ -74,8 +76,13 @@ def strangers(tutorial_env: Actor, operator: Actor, globex: Actor) -> None:
     save_object(actor=operator, kind="Zone", name=THEIRS, spec={"driver": "memory", "domain": "theirs.example"})
 
 
+_STRANGERS = CachedFixture(_build)
+
+
 @pytest.mark.parametrize("case", NAMING)
-def test_what_others_have_is_as_if_nobody_had_it(api: Api, strangers: None, case: str) -> None:
+def test_what_others_have_is_as_if_nobody_had_it(db: None, case: str) -> None:
+    _STRANGERS.put()
+    api = Api(actor_of("acme", Account.Kind.CUSTOMER))
     noun, spec = NAMING[case]
     nobody = json.loads(json.dumps(spec).replace(THEIRS, NOBODYS).replace('"globex"', '"nobody"'))
 
