@@ -19,7 +19,7 @@ from apps.importing.options import ImportOptions
 from apps.importing.replay.contract import NotReplayable, Replay
 from apps.importing.replay.old_haproxy import OldHaproxy
 
-pytestmark = [pytest.mark.django_db, pytest.mark.processes]
+pytestmark = [pytest.mark.long, pytest.mark.django_db, pytest.mark.processes]
 CORPUS = Path(__file__).resolve().parents[1] / "import" / "corpus"
 FILES = sorted(CORPUS.glob("*.cfg"))
 BESIDE = {str(path): path.read_text() for path in (CORPUS / "files").iterdir()}

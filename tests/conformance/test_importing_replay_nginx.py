@@ -16,7 +16,7 @@ from apps.importing.options import ImportOptions
 from apps.importing.replay.contract import Opening, Replay
 from apps.importing.replay.old_nginx import OldNginx
 
-pytestmark = [pytest.mark.django_db, pytest.mark.processes]
+pytestmark = [pytest.mark.long, pytest.mark.django_db, pytest.mark.processes]
 CORPUS = Path(__file__).resolve().parents[1] / "import" / "nginx"
 BESIDE = {str(path): path.read_text() for path in (CORPUS / "files").iterdir()}
 FILES = sorted(CORPUS.glob("*.conf"))

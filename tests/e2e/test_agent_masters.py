@@ -21,7 +21,7 @@ from tests.conformance.inside import Inside, inside, nothing
 from tests.conformance.real_agent import ROOT, RealAgent, running_agent, short_folder, wait_until
 from tests.conformance.slow_haproxy import BINARIES, SlowHaproxy
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.long, pytest.mark.e2e]
 
 every_haproxy = pytest.mark.parametrize("binary", BINARIES)
 LOADS = [5, pytest.param(10, marks=pytest.mark.exhaustive), pytest.param(20, marks=pytest.mark.exhaustive)]

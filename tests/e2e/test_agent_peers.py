@@ -28,7 +28,7 @@ from tests.conformance.real_agent import RealAgent, wait_until
 from tests.e2e.agents import operate, push
 from tests.ports import spare_port
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.long, pytest.mark.e2e]
 
 LIMITS, SECRET = "maps/limits.map", "secrets/overflow.map"
 

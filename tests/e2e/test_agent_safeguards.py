@@ -27,7 +27,7 @@ from tests.conformance.bundles import MAP, make_bundle
 from tests.conformance.inside import Inside, always, inside, nothing
 from tests.conformance.real_agent import PATIENCE, wait_until
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.long, pytest.mark.e2e]
 
 BOGUS = "frontend lst-9\n    bogus word\n"
 DOES_NOT_START = "frontend lst-3\n    bind unix@/nonexistent/x.sock\n    default_backend pool-2\n"

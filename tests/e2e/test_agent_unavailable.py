@@ -18,7 +18,7 @@ from tests.conformance.bundles import make_bundle
 from tests.conformance.inside import Inside, inside
 from tests.conformance.slow_haproxy import SlowHaproxy
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.long, pytest.mark.e2e]
 
 
 @contextmanager

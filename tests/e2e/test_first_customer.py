@@ -28,6 +28,7 @@ from tests.e2e.demo import RunningDemo, running_demo, until
 from tests.e2e.name_server import NameServer, name_server
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.e2e,
     pytest.mark.browser,
     pytest.mark.timeout(300),

@@ -22,6 +22,7 @@ from tests.browser import NARROW, WIDE, axe_errors, fits, listen, look, needs_br
 from tests.interfaces.signing_in import PASSWORD, code, person
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.e2e,
     pytest.mark.browser,
     pytest.mark.timeout(300),
