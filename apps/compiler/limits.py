@@ -8,14 +8,14 @@ ones are kept tightly.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from math import ceil, floor, sqrt
 
 from apps.compiler.model.fleet import Pool
-from apps.compiler.model.shared import Limit, LimitKind, LimitScope
+from apps.compiler.model.shared import Limit, LimitKind, LimitScope, Server, ServerState
 
 LONG_WINDOW_S = 10
 DEVIATIONS = 3
@@ -76,12 +76,21 @@ def times(bounds: Bounds, servers: int) -> Bounds:
     return Bounds(long, short, in_flight)
 
 
+def usable(servers: Iterable[Server]) -> int:
+    """How many servers a limit per server counts: primary ones, or backups where there is none, as `nbsrv` does.
+
+    HAProxy also leaves out those that are down, which only it knows.
+    """
+    backups = [each.backup for each in servers if each.state is ServerState.READY and each.weight > 0]
+    return backups.count(False) or len(backups)
+
+
 def shares_of(pool: Pool, own_region_id: str) -> dict[str, int]:
     """Each region's share of what nobody has room for, in thousandths: by capacity, or alike where kinds differ.
 
     Empty when no region takes anything.
     """
-    own = (own_region_id, pool.limit, pool.capacity_scaler, len(pool.servers))
+    own = (own_region_id, pool.limit, pool.capacity_scaler, usable(pool.servers))
     others = ((share.region_id, share.limit, share.capacity_scaler, share.ready_servers) for share in pool.elsewhere)
     taking = [each for each in (own, *others) if each[3] and not bounds_of(each[1], each[2]).nothing]
     kinds = {limit.kind for _, limit, _, _ in taking}

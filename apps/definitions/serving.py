@@ -1,13 +1,15 @@
-"""Questions to the rows: which listeners lead to a pool, and which pools only clouds serve, unchecked by nodes."""
+"""Questions to the rows: which listeners lead to a pool, which servers count, and which pools only clouds serve."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection
 
-from django.db.models import Q, QuerySet
+from django.db.models import Count, Q, QuerySet
+from django.db.models.functions import Coalesce, NullIf
 
-from apps.definitions.models import Listener, LoadBalancer, Pool, ProtocolRoute, RoutePool, SniRoute
+from apps.compiler.model.shared import ServerState
+from apps.definitions.models import Backend, Listener, LoadBalancer, Pool, ProtocolRoute, RoutePool, SniRoute
 
 # Where the pools of connections are written: no route of a load balancer says them.
 CONNECTION_ROUTES = (SniRoute, ProtocolRoute)
@@ -27,6 +29,29 @@ def led_to_by(listeners: QuerySet[Listener]) -> Q:
     for each in CONNECTION_ROUTES:
         found |= Q(pk__in=each.objects.filter(listener__in=listeners.order_by()).order_by().values("pool"))
     return found
+
+
+def usable(servers: str = "") -> Q:
+    """The condition of servers that get requests as far as definitions say; whether they are up only nodes know.
+
+    `servers` leads to them (`"servers__"`).
+    """
+    said = {"state": ServerState.READY.value, "weight__gt": 0, "leaving": False}
+    return Q(**{f"{servers}{field}": value for field, value in said.items()})
+
+
+def usable_servers() -> Coalesce:
+    """Of backends, how many servers a limit per server counts: :func:`apps.compiler.limits.usable`, of rows."""
+    primary, backup = (
+        Count("servers", filter=usable("servers__") & Q(servers__backup=is_backup)) for is_backup in (False, True)
+    )
+    return Coalesce(NullIf(primary, 0), backup)
+
+
+def usable_in(backend_id: int) -> int:
+    """The same of one backend, as it is stored now."""
+    rows = Backend.objects.filter(pk=backend_id).annotate(usable=usable_servers())
+    return int(rows.values_list("usable", flat=True)[0])
 
 
 def clouds_alone() -> frozenset[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,10 +12,11 @@ from django.db.models import QuerySet
 
 from apps.accounts.actors import Actor
 from apps.compiler.limits import bounds_of, times
-from apps.compiler.model.shared import Limit, LimitKind, LimitScope, ServerState
+from apps.compiler.model.shared import Limit, LimitKind, LimitScope
 from apps.compiler.targets.haproxy.overflow.ceilings import AT_ONCE, OUT, PER_SECOND
 from apps.definitions.freezing.frozen_servers import open_to
 from apps.definitions.models import Backend, Pool, Server, scaled_limit
+from apps.definitions.serving import usable, usable_servers
 from apps.definitions.sharing import seen_pools
 from apps.fleet.models import Region
 from apps.fleet.selectors import latency_table, node_regions
@@ -63,7 +64,8 @@ class LimitRow(NamedTuple):
 class Share:
     """A pool's backend in one region: what it may take per second (None: no limit; 0: nothing) or at once.
 
-    A `closed` one takes nothing whatever its limit says: drained, scaled to zero, or, `empty`, without a ready server.
+    A `closed` one takes nothing whatever its limit says: drained, scaled to zero, or, `empty`, with no server that gets
+    requests.
     """
 
     backend: LimitRow
@@ -143,8 +145,7 @@ def gather(actor: Actor, pool: Pool | None, at: datetime | None) -> Facts:
     regions = {f"rgn-{row.pk}": row for row in Region.objects.order_by("name")}
     # A subquery and no list: thousands of primary keys as parameters cost more than what is read with them.
     backends = Backend.objects.filter(pool__in=rows.order_by().values("pk"))
-    ready = _ready_servers(backends)
-    _add_shares(pools, regions, backends, Counter(ready.values()))
+    _add_shares(pools, regions, backends)
     measured = rates([f"pool-{pk}" for pk in pools], at)
     home = {node: f"rgn-{region}" for node, region in node_regions().items()}
     _add_rates({f"pool-{pk}": facts for pk, facts in pools.items()}, measured, home)
@@ -157,7 +158,7 @@ def gather(actor: Actor, pool: Pool | None, at: datetime | None) -> Facts:
     }
     timed = _needs_time(pools)
     numbers = {pk: known.numbers for pk, known in pool_numbers(actor, timed).items()} if timed else {}
-    return Facts(regions, list(pools.values()), measured, latencies, _down(pools, ready), numbers)
+    return Facts(regions, list(pools.values()), measured, latencies, _down(pools, backends), numbers)
 
 
 def _near(pools: Iterable[PoolFacts], regions: Mapping[str, Region]) -> list[Region]:
@@ -187,39 +188,32 @@ def _needs_time(pools: Mapping[int, PoolFacts]) -> list[int]:
     return [pk for pk, facts in pools.items() if any(share.flight is not None for share in facts.shares.values())]
 
 
-def _ready_servers(backends: QuerySet[Backend]) -> dict[int, int]:
-    """Server → its backend (primary keys), of those that are neither drained nor in maintenance."""
-    rows = Server.objects.filter(backend__in=backends.values("pk"), state=ServerState.READY.value)
-    return dict(rows.values_list("pk", "backend_id"))
-
-
-def _add_shares(
-    pools: Mapping[int, PoolFacts], regions: Mapping[str, Region], backends: QuerySet[Backend], ready: Mapping[int, int]
-) -> None:
-    for limit in (LimitRow(*row) for row in backends.order_by("region__name").values_list(*LimitRow._fields)):
+def _add_shares(pools: Mapping[int, PoolFacts], regions: Mapping[str, Region], backends: QuerySet[Backend]) -> None:
+    rows = backends.annotate(usable=usable_servers()).order_by("region__name")
+    for *row, servers in rows.values_list(*LimitRow._fields, "usable"):
+        limit = LimitRow(*row)
         region = f"rgn-{limit.region_id}"
         if region in regions and limit.pool_id in pools:  # what came meanwhile is shown the next time
-            drained = regions[region].drained
-            pools[limit.pool_id].shares[region] = share_of(limit, ready.get(limit.pk, 0), drained=drained)
+            pools[limit.pool_id].shares[region] = share_of(limit, servers, drained=regions[region].drained)
 
 
-def share_of(limit: LimitRow, ready: int, *, drained: bool) -> Share:
-    """What a backend may take; `ready` counts its servers that are neither drained nor in maintenance."""
-    if drained or limit.capacity_scaler <= 0 or not ready:
-        return Share(limit, 0.0, None, closed=True, empty=not ready)
-    whole = scaled_limit(limit.limit_value, limit.limit_scope, limit.capacity_scaler, ready)
+def share_of(limit: LimitRow, servers: int, *, drained: bool) -> Share:
+    """What a backend may take with so many servers that a limit per server counts."""
+    if drained or limit.capacity_scaler <= 0 or not servers:
+        return Share(limit, 0.0, None, closed=True, empty=not servers)
+    whole = scaled_limit(limit.limit_value, limit.limit_scope, limit.capacity_scaler, servers)
     if limit.limit_kind == LimitKind.RATE:
         return Share(limit, whole, None)
     if limit.limit_kind == LimitKind.CONNECTIONS:
-        return Share(limit, None if whole else 0.0, _in_flight(limit, ready))
+        return Share(limit, None if whole else 0.0, _in_flight(limit, servers))
     return Share(limit, None, None)
 
 
-def _in_flight(limit: LimitRow, ready: int) -> int:
+def _in_flight(limit: LimitRow, servers: int) -> int:
     """What nodes count against: they round for one server, and take one request at least."""
     kind, scope = LimitKind(limit.limit_kind), LimitScope(limit.limit_scope)
     bounds = bounds_of(Limit(kind, int(limit.limit_value), scope), limit.capacity_scaler)
-    return times(bounds, ready).in_flight or 0
+    return times(bounds, servers).in_flight or 0
 
 
 def _add_rates(pools: Mapping[str, PoolFacts], measured: Rates, home: Mapping[int, str]) -> None:
@@ -249,19 +243,21 @@ def _add_capped(facts: PoolFacts, region: str, reason: str, rate: float) -> None
         facts.served[region] = max(0.0, facts.served[region] - rate)
 
 
-def _down(pools: Mapping[int, PoolFacts], ready: Mapping[int, int]) -> dict[tuple[int, str], datetime]:
+def _down(pools: Mapping[int, PoolFacts], backends: QuerySet[Backend]) -> dict[tuple[int, str], datetime]:
     """Pool and region → since when every server that somebody watches is down; what has no such server is left out.
 
-    One query, a second one where a server is down: of most backends nobody needs to read what is said of each server.
+    One query, more where a server is down: of most backends nobody needs to read what is said of each server.
     """
     said = Condition.objects.filter(object_kind="server", type="Up")
-    suspects = {ready[pk] for pk in said.filter(status=False).values_list("object_id", flat=True) if pk in ready}
-    if not suspects:
+    down = list(said.filter(status=False).values_list("object_id", flat=True))
+    if not down:
         return {}
-    servers = [pk for pk, backend in ready.items() if backend in suspects]
+    taking = Server.objects.filter(usable(), backend__in=backends.values("pk"))
+    suspects = taking.filter(pk__in=down).values("backend")
+    servers = dict(taking.filter(backend__in=suspects).values_list("pk", "backend_id"))
     states: dict[int, list[tuple[bool | None, datetime]]] = defaultdict(list)
     for pk, status, since in said.filter(object_id__in=servers).values_list("object_id", "status", "since"):
-        states[ready[pk]].append((status, since))
+        states[servers[pk]].append((status, since))
     where = {
         share.backend.pk: (pool, region) for pool, facts in pools.items() for region, share in facts.shares.items()
     }

@@ -438,6 +438,8 @@ def test_the_last_server_of_a_region_concerns_the_others_and_one_of_several_does
         set_server(actor=acme, server_id=servers[2].pk, state="ready")
     with pushes("europe-west1"):
         set_server(actor=acme, server_id=servers[2].pk, weight=3)
+    with pushes(*BOTH):
+        set_server(actor=acme, server_id=servers[2].pk, weight=0)
 
 
 def test_describing_regions_and_fleets_and_reading_them_again_gives_the_same_document(tutorial_env: Actor) -> None:

@@ -8,17 +8,22 @@ from functools import partial
 
 import pytest
 
+from apps.compiler.limits import usable
 from apps.core.clock import now
+from apps.definitions.freezing.snapshot import freeze
 from apps.definitions.models import Backend, Pool, Server
 from apps.definitions.services import set_limit
+from apps.definitions.serving import usable_in
 from apps.fleet.models import Region
 from apps.observe.collect.buckets import LONG, SHORT
 from apps.observe.evaluate import limit_use
 from apps.observe.evaluate.conditions import Reason, Type, Verdict
+from apps.observe.families import pools as pool_families
 from apps.observe.models import Condition, Sample
 from apps.observe.services import store_verdicts
 from apps.observe.show.flows import overflowing_since
 from apps.overflow import reasons, selectors
+from apps.overflow.facts import gather
 from apps.overflow.flows import Flow, WhatIf
 from apps.overflow.preview import overloads
 from tests.apps.observe_env import Env
@@ -127,6 +132,72 @@ def test_overflow_that_began_hours_ago_did_not_begin_an_hour_ago(env: Env) -> No
 
 def test_overflow_of_more_than_a_day_has_no_time_of_day(env: Env) -> None:
     assert overflowing_since([spill_for(env, 26)]) == {}
+
+
+# Of two: how each stands besides what `make_env` made of it, and for how many servers nodes count them.
+STANDINGS: list[tuple[dict[str, object], dict[str, object], int]] = [
+    ({}, {}, 2),
+    ({}, {"state": "drain"}, 1),
+    ({}, {"state": "maintenance"}, 1),
+    ({}, {"leaving": True}, 1),
+    ({}, {"weight": 0}, 1),
+    ({}, {"backup": True}, 1),
+    ({"backup": True}, {"state": "drain"}, 1),
+    ({"backup": True}, {"backup": True}, 2),
+    ({"backup": True, "leaving": True}, {"weight": 0}, 0),
+]
+
+
+@pytest.mark.parametrize(("first", "second", "counted"), STANDINGS)
+def test_whoever_says_a_limit_per_server_counts_the_servers_that_nodes_count(
+    env: Env, first: dict[str, object], second: dict[str, object], counted: int
+) -> None:
+    eu, us = env.regions
+    pool = env.pools["acme"]
+    Backend.objects.filter(pool=pool).update(limit_scope="server")
+    servers = Server.objects.filter(backend__pool=pool)
+    for name, standing in (("us-1", first), ("us-2", second)):
+        servers.filter(name=name).update(**standing)
+    here, away = (
+        next(each for each in freeze(region.fleets.get().pk)[0].pools if each.id == f"pool-{pool.pk}")
+        for region in (us, eu)
+    )
+    assert usable(here.servers) == counted
+    (share,) = (each for each in away.elsewhere if each.region_id == f"rgn-{us.pk}")
+    assert share.ready_servers == counted
+
+    assert gather(env.operator, pool, None).pools[0].shares[f"rgn-{us.pk}"].rps == 10 * counted
+    metrics = {each.name: each for each in pool_families.families({}, {})}
+    samples = metrics["spillway_limit_requests_per_second"].samples
+    limits = {each.labels["region"]: each.value for each in samples if each.labels["pool"] == pool.name}
+    assert limits == {"eu": 20, "us": 10 * counted}
+    assert usable_in(Backend.objects.get(pool=pool, region=us).pk) == counted
+
+
+def test_a_limit_per_server_is_always_reached_with_the_servers_that_nodes_count(env: Env) -> None:
+    pool, (_, us) = env.pools["acme"], env.regions
+    Backend.objects.filter(pool=pool, region=us).update(limit_scope="server")
+    Server.objects.filter(backend__pool=pool, name="us-2").update(leaving=True)
+    minutes = [now() - timedelta(minutes=minute) for minute in range(1, 50)]
+    Sample.objects.all().delete()
+    name, node = f"pool-{pool.pk}", env.nodes[2]
+    Sample.objects.bulk_create(
+        Sample(at=at, resolution=LONG, node=node, kind="backend", object_id=name, seconds=60, requests=600)
+        for at in minutes
+    )
+    (verdict,) = (each for each in limit_use.evaluate_all(now()) if each.object_id == pool.pk)
+    assert verdict.message == "us has been at its limit of 10 requests/s for most of the last hour."
+
+
+def test_a_pool_is_not_down_where_its_backups_are_up(env: Env) -> None:
+    set_server_conditions(env, down="us")
+    servers = Server.objects.filter(backend__pool=env.pools["acme"], backend__region=env.regions[1])
+    assert gather(env.operator, env.pools["acme"], None).down
+    spare = servers.get(name="us-2")
+    spare.backup = True
+    spare.save()
+    store_verdicts([Verdict("server", spare.pk, Type.UP, True, Reason.CHECK_PASSES, "Said by a test.")], now())
+    assert not gather(env.operator, env.pools["acme"], None).down
 
 
 def test_a_verdict_on_a_limit_ends_with_the_limit(env: Env) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from apps.compiler.limits import NOTHING, Bounds, bounds_of, shares_of, short_bound, slots_per_node, times
 from apps.compiler.model.fleet import Pool, RegionShare, Snapshot
-from apps.compiler.model.shared import Limit, LimitKind, LimitScope, Protocol, Server
+from apps.compiler.model.shared import Limit, LimitKind, LimitScope, Protocol, Server, ServerState
 from apps.compiler.targets.haproxy.overflow.limits import ORDER_MAP, limit_maps
 
 RATE, FLIGHT, NONE = LimitKind.RATE, LimitKind.CONNECTIONS, LimitKind.NONE
@@ -68,6 +68,16 @@ def test_what_nobody_has_room_for_is_shared_by_capacity() -> None:
 def test_regions_that_take_nothing_get_no_share() -> None:
     pool = elsewhere(RegionShare("rgn-2", Limit(RATE, 30), 0.0, 3), RegionShare("rgn-3", Limit(RATE, 30), 1.0, 0))
     assert shares_of(pool, "rgn-1") == {"rgn-1": 1000}
+
+
+def test_a_region_without_usable_servers_gets_no_share_and_a_drained_server_adds_none() -> None:
+    gone, here = replace(POOL.servers[0], state=ServerState.DRAIN), POOL.servers[0]
+    pool = replace(
+        elsewhere(RegionShare("rgn-2", Limit(RATE, 10, LimitScope.SERVER), 1.0, 1)),
+        limit=Limit(RATE, 10, LimitScope.SERVER),
+    )
+    assert shares_of(replace(pool, servers=(gone,)), "rgn-1") == {"rgn-2": 1000}
+    assert shares_of(replace(pool, servers=(gone, here)), "rgn-1") == {"rgn-1": 500, "rgn-2": 500}
 
 
 def test_limits_that_cannot_be_compared_share_alike() -> None:

@@ -42,7 +42,8 @@ from apps.core.clock import database_now
 from apps.core.concurrency.fairness import Owners, Seats, in_turns
 from apps.core.errors import SpillwayError
 from apps.core.events import publish
-from apps.definitions.models import Backend, CapacityTest, Server
+from apps.definitions.models import Backend, CapacityTest
+from apps.definitions.serving import usable_servers
 from apps.definitions.shapes.base.reading import read_or_raise
 from apps.definitions.shapes.operations.capacity_test import CapacityTestSpec
 from apps.drivers.load.contract import Arrivals, LoadError, Plan, Request, Second
@@ -174,13 +175,12 @@ def _load_profile(run: Run, test: CapacityTest) -> LoadProfile:
 
 def _known_limit(test: CapacityTest) -> float:
     """The present rate limit of what is loaded, requests/s; 0 without one."""
-    rows = Backend.objects.filter(pool=test.pool_id, region=test.region_id)
-    found = rows.values_list(*LimitRow._fields, "region__drained").first()
+    rows = Backend.objects.filter(pool=test.pool_id, region=test.region_id).annotate(usable=usable_servers())
+    found = rows.values_list(*LimitRow._fields, "usable", "region__drained").first()
     if found is None:
         return 0.0
-    limit = LimitRow(*found[:-1])
-    servers = Server.objects.filter(backend=limit.pk, state="ready").count()
-    whole = share_of(limit, servers, drained=found[-1]).rps or 0.0
+    *limit, servers, drained = found
+    whole = share_of(LimitRow(*limit), servers, drained=drained).rps or 0.0
     return whole / max(1, servers) if test.server else whole
 
 

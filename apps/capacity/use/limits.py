@@ -19,11 +19,12 @@ from apps.capacity.measure.demand import busiest_minute
 from apps.capacity.models import Run
 from apps.capacity.use.authority import actor_behind
 from apps.capacity.use.staleness import stale_words
-from apps.compiler.model.shared import LimitKind, LimitScope, ServerState, WhenFull
+from apps.compiler.model.shared import LimitKind, LimitScope, WhenFull
 from apps.core.clock import now
 from apps.core.errors import Conflict, FieldError, Invalid, SpillwayError
 from apps.definitions.models import Backend
 from apps.definitions.services import managing, set_limit
+from apps.definitions.serving import usable_in
 
 MOST_CHANGE = 0.2
 LARGEST_MARGIN = 0.9
@@ -134,7 +135,7 @@ def _bounded(run: Run, backend: Backend, wanted: int, max_change: float) -> tupl
         notes.append(f"One run changes a limit by at most {100 * most:.0f} %, so the limit does not become {wanted}.")
     if value < was and run.started_at is not None and run.pool and run.region:
         asked = busiest_minute(run.pool, run.region, run.started_at)
-        servers = _servers(backend) if backend.limit_scope == LimitScope.SERVER else 1
+        servers = usable_in(backend.pk) if backend.limit_scope == LimitScope.SERVER else 1
         if backend.limit_kind != LimitKind.RATE or asked is None:
             return was, [*notes, "The limit is not lowered, because there is no demand data."]
         floor_of = min(was, ceil(asked / max(1, servers) - _ALMOST))
@@ -153,7 +154,7 @@ def _proposal(run: Run, margin: float) -> Proposal:
     kind, found = _measure(run, backend)
     direct = bool(run.plan.get("target", {}).get("server"))
     per_server = direct or backend.limit_scope == LimitScope.SERVER
-    share = 1 if direct or not per_server else max(1, _servers(backend))
+    share = 1 if direct or not per_server else max(1, usable_in(backend.pk))
     value = floor(found * (1 - margin) / share + _ALMOST)
     unit = UNITS[kind] + (" per server" if per_server else "")
     scope = LimitScope.SERVER if per_server else LimitScope.BACKEND
@@ -200,10 +201,6 @@ def _backend(run: Run) -> Backend:
     if found is None:
         raise Conflict("The pool no longer has servers in the run's region.")
     return found
-
-
-def _servers(backend: Backend) -> int:
-    return backend.servers.filter(state=ServerState.READY.value).count()
 
 
 def _number(value: float) -> str:

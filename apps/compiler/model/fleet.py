@@ -30,8 +30,8 @@ from apps.compiler.model.shared import (  # noqa: F401 - migrations find the clo
 class RegionShare:
     """A pool's backend in another region, as far as those who send overflow there must know it.
 
-    `ready_servers` counts the servers that are neither drained nor in maintenance: a limit per server is that many
-    times its value. A drained region has a scaler of 0.
+    `ready_servers` counts the servers that get requests (`limits.usable`): a limit per server is that many times its
+    value. A drained region has a scaler of 0.
     """
 
     region_id: str

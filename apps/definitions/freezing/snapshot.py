@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Prefetch, Q, QuerySet
+from django.db.models import Prefetch, Q, QuerySet
 
 from apps.accounts.models import Account
 from apps.accounts.quotas import quota
@@ -37,7 +37,7 @@ from apps.definitions.freezing.node_builds import builds_by_fleet
 from apps.definitions.issuing.orders import challenges_of
 from apps.definitions.models import Backend, Listener, Pool, RoutePool, Server
 from apps.definitions.ports import PORTS
-from apps.definitions.serving import led_to_by
+from apps.definitions.serving import led_to_by, usable_servers
 from apps.definitions.shapes.platform.node_settings import NodeSettingsSpec
 from apps.fleet import distances
 from apps.fleet.models import Fleet, Node, Region, StaticIP
@@ -201,9 +201,8 @@ def _pools(fleet: Fleet, regions: _Regions, unreadable: list[model.Unreadable]) 
     carried = _carried_pools(fleet)
     spoilt: dict[int, str] = {}
     checks = frozen_checks(carried, spoilt)
-    counts = Q(servers__state=model.ServerState.READY, servers__backup=False, servers__leaving=False)
-    ready = Count("servers", filter=counts)
-    backends = each_backend(Backend.objects.filter(pool__in=carried).annotate(ready=ready), _share, spoilt)
+    rows = Backend.objects.filter(pool__in=carried).annotate(ready=usable_servers())
+    backends = each_backend(rows, _share, spoilt)
     here = Server.objects.filter(backend__pool__in=carried, backend__region_id=fleet.region_id)
     servers = frozen_servers(here, "backend__pool_id", unreadable)
     nothing = fleets.RegionShare("", capacity_scaler=0.0 if fleet.region.drained else 1.0)

@@ -135,15 +135,14 @@ class Backend(models.Model):
         kind, scope = model.LimitKind(self.limit_kind), model.LimitScope(self.limit_scope)
         return LimitSpec(kind, self.limit_value, scope, self.limit_measured_by)
 
-    def scaled_limit(self, ready: int) -> float:
-        """What the region takes of its limit's kind, scaled, with this many servers that are ready."""
-        return scaled_limit(self.limit_value, self.limit_scope, self.capacity_scaler, ready)
+    def scaled_limit(self, servers: int) -> float:
+        """What the region takes of its limit's kind, scaled, with so many servers that a limit per server counts."""
+        return scaled_limit(self.limit_value, self.limit_scope, self.capacity_scaler, servers)
 
 
-def scaled_limit(value: float, scope: str, scaler: float, ready: int) -> float:
-    """What a limit means with this many servers that are ready."""
-    servers = ready if scope == model.LimitScope.SERVER else 1
-    return value * servers * scaler
+def scaled_limit(value: float, scope: str, scaler: float, servers: int) -> float:
+    """What a limit means with so many servers that a limit per server counts."""
+    return value * (servers if scope == model.LimitScope.SERVER else 1) * scaler
 
 
 class Server(models.Model):

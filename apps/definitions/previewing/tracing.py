@@ -10,8 +10,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from django.db.models import Count, Q
-
 from apps.accounts.actors import Actor
 from apps.accounts.models import Hostname
 from apps.compiler import grammar
@@ -31,6 +29,7 @@ from apps.definitions.freezing.listener_options import with_access
 from apps.definitions.models import Backend, LoadBalancer, Pool, Route, RoutePool
 from apps.definitions.previewing.times import Times, times_of
 from apps.definitions.reading.fields import Reader
+from apps.definitions.serving import usable_servers
 from apps.definitions.shapes.base.words import word
 from apps.definitions.shapes.traffic.pool import Overflow
 from apps.fleet.models import Region
@@ -190,11 +189,12 @@ def _served(row: LoadBalancer, pools: list[int], labels: Mapping[str, str], said
 
     `said` is what the route says of overflow.
     """
-    ready = Count("servers", filter=Q(servers__state=model.ServerState.READY, servers__weight__gt=0))
     backends = Backend.objects.filter(pool__in=pools, region__drained=False, capacity_scaler__gt=0)
     counted = {
         (pool, region): count
-        for pool, region, count in backends.annotate(ready=ready).values_list("pool_id", "region__name", "ready")
+        for pool, region, count in backends.annotate(ready=usable_servers()).values_list(
+            "pool_id", "region__name", "ready"
+        )
     }
     chosen = {row.pk: row.overflow for row in Pool.objects.filter(pk__in=pools)}
     nearest, names = overflow_orders(), {f"rgn-{pk}": name for pk, name in Region.objects.values_list("pk", "name")}

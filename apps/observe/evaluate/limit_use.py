@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Count, F, Q, Sum
+from django.db.models import F, Sum
 
-from apps.compiler.model.shared import LimitKind, ServerState
+from apps.compiler.model.shared import LimitKind
 from apps.core.written.numbers import plain
 from apps.definitions.models import Backend
+from apps.definitions.serving import usable_servers
 from apps.fleet.models import Node
 from apps.observe.collect.buckets import LONG
 from apps.observe.evaluate.conditions import Reason, Type, Verdict
@@ -56,15 +57,14 @@ def evaluate_limits(pool_id: int, backends: Sequence[LimitFacts]) -> Verdict:
 
 def evaluate_all(instant: datetime) -> list[Verdict]:
     """A verdict for every pool with a rate limit, or with an older verdict; five queries, once a minute."""
-    ready = Count("servers", filter=Q(servers__state=ServerState.READY.value))
     limited = Backend.objects.filter(limit_kind=LimitKind.RATE, limit_value__gt=0, capacity_scaler__gt=0)
-    backends = list(limited.filter(region__drained=False).select_related("region").annotate(ready=ready))
+    backends = list(limited.filter(region__drained=False).select_related("region").annotate(usable=usable_servers()))
     served = _served({backend.pool_id for backend in backends}, instant)
     facts: dict[int, list[LimitFacts]] = defaultdict(list)
     for backend in backends:
         minutes = served.get((backend.pool_id, backend.region_id), {})
         recent = [rate for at, rate in minutes.items() if instant - at <= ALWAYS_FOR]
-        if per_s := backend.scaled_limit(backend.ready):
+        if per_s := backend.scaled_limit(backend.usable):
             facts[backend.pool_id].append(LimitFacts(backend.region.name, per_s, recent, list(minutes.values())))
     evaluated = [evaluate_limits(pool_id, each) for pool_id, each in facts.items()]
     return evaluated + [_unlimited(pool_id) for pool_id in _evaluated_before() - facts.keys()]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from django.db.models import Count, Q
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
-from apps.compiler.model.shared import LimitKind, ServerState
+from apps.compiler.model.shared import LimitKind
 from apps.definitions.models import Backend, Pool
+from apps.definitions.serving import usable_servers
 from apps.fleet.models import Region
 from apps.observe.collect.deltas import Counts, Key
 from apps.observe.collect.percentiles import BOUNDS
@@ -105,15 +105,14 @@ def _flows(
 
 
 def _limits() -> list[Metric]:
-    """A region that is drained or has no server that is ready takes nothing, whatever its limit."""
+    """A region that is drained or has no server that gets requests takes nothing, whatever its limit."""
     labels = LABELS[:3]
     rate = GaugeMetricFamily("spillway_limit_requests_per_second", "The limit of a pool in a region.", labels=labels)
     flight = GaugeMetricFamily("spillway_limit_requests_in_flight", "The limit of requests at once.", labels=labels)
     by_kind = {LimitKind.RATE.value: rate, LimitKind.CONNECTIONS.value: flight}
-    ready = Count("servers", filter=Q(servers__state=ServerState.READY.value))
-    backends = Backend.objects.filter(limit_kind__in=by_kind, limit_value__gt=0).annotate(ready=ready)
+    backends = Backend.objects.filter(limit_kind__in=by_kind, limit_value__gt=0).annotate(usable=usable_servers())
     for backend in backends.select_related("pool__account", "region").order_by("pk"):
         values = [backend.pool.account.name, backend.pool.name, backend.region.name]
-        takes = backend.ready and not backend.region.drained
-        by_kind[backend.limit_kind].add_metric(values, backend.scaled_limit(backend.ready) if takes else 0.0)
+        takes = backend.usable and not backend.region.drained
+        by_kind[backend.limit_kind].add_metric(values, backend.scaled_limit(backend.usable) if takes else 0.0)
     return [rate, flight]

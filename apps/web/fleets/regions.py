@@ -18,6 +18,7 @@ from apps.core.errors import there
 from apps.definitions import selectors as definitions
 from apps.definitions.models import Server
 from apps.definitions.services import drain_region
+from apps.definitions.serving import usable_servers
 from apps.fleet import distances
 from apps.fleet import selectors as topology
 from apps.fleet.models import Region
@@ -239,7 +240,7 @@ def _shares(request: PageRequest, region: Region) -> dict[str, Any]:
     """What pools may take here."""
     servers = Server.objects.filter(backend=OuterRef("pk"))
     rows = definitions.backends(request.actor).filter(region=region)
-    rows = rows.annotate(ready=counted(servers.filter(state="ready"), "backend"), all=counted(servers, "backend"))
+    rows = rows.annotate(ready=usable_servers(), all=counted(servers, "backend"))
     found = list(rows.order_by("pool__account__name", "pool__name").prefetch_related(None)[: SHARES_SHOWN + 1])
     ages_of = ages(found)
     shares = [

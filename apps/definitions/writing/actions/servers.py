@@ -13,6 +13,7 @@ from apps.core.errors import FieldError, Invalid
 from apps.definitions import selectors
 from apps.definitions.models import Server
 from apps.definitions.reading.describing import Document
+from apps.definitions.serving import usable_in
 from apps.definitions.shapes.base.words import word
 from apps.definitions.writing.change_set import ChangeSet
 from apps.definitions.writing.objects import Part, hold, save_partial
@@ -78,11 +79,6 @@ def _allowed(field: str, value: object, allowed: Callable[[object], Any], field_
         return None
 
 
-def _ready(server: Server) -> int:
-    """How many servers of its backend take traffic."""
-    return Server.objects.filter(backend=server.backend_id, state=ServerState.READY).count()
-
-
 def _matters_elsewhere(server: Server, before: int, after: int) -> bool:
     """Whether other regions know less or more room here: the last server, or each where the limit is per server."""
     return before != after and (server.backend.limit_scope == LimitScope.SERVER or 0 in (before, after))
@@ -93,11 +89,11 @@ def _change(changes: ChangeSet, server: Server, wanted: dict[str, Any]) -> tuple
     before = {field: getattr(server, field) for field in after}
     if before == after:
         return before, after
-    ready = _ready(server)
+    usable = usable_in(server.backend_id)
     for field, value in after.items():
         setattr(server, field, value)
     server.save(update_fields=list(after))
     changes.mark_affected(server)
-    if _matters_elsewhere(server, ready, _ready(server)):
+    if _matters_elsewhere(server, usable, usable_in(server.backend_id)):
         changes.mark_affected(server.backend.pool)
     return before, after
