@@ -103,6 +103,22 @@ def test_a_fleet_stays_held_when_nodes_refuse_the_revision_and_there_is_no_good_
     assert {node.digest for node in env.memory} == {first.digest}, "a node that takes it by now is where it should be"
 
 
+def test_a_fleet_stays_held_at_what_a_person_chose_when_a_node_refuses_it(env: Env) -> None:
+    first, left = two_revisions()
+    env.memory[1].refusal = Refused("no", stage="validate")
+    rollout = services.roll_back(actor=env.operator, revision_id=first.pk, reason="news is broken")
+    env.reconcile()
+    rollout.refresh_from_db()
+    sync = FleetSync.objects.get(fleet=env.fleet)
+    assert (rollout.state, sync.held_at, sync.wanted) == ("failed", first, first)
+    assert "The fleet stays held at revision 1, and nodes that do not run it are asked again." in rollout.message
+    assert [node.digest for node in env.memory] == [first.digest, left.digest]
+    env.memory[1].refusal = None
+    services.push_again(actor=env.operator, fleet_id=env.fleet.pk)
+    env.reconcile()
+    assert {node.digest for node in env.memory} == {first.digest}
+
+
 def test_rolling_back_needs_a_reason_an_operator_and_a_revision(env: Env) -> None:
     first, _ = two_revisions()
     viewer = actor_of("operator", "operator", Membership.Role.VIEWER)

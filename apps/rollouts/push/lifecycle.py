@@ -289,15 +289,18 @@ def _turn_back(sync: FleetSync, rollout: Rollout, message: str, culprits: Culpri
         message = f"{message} Quarantined so that other changes can go live: {rollout.object_label}."
         quarantine.put(fleet=rollout.fleet, culprits=culprits)
         request_push([rollout.fleet])
-    there_is_none = "" if back_to or culprits else " There is no earlier revision to roll back to."
-    if sync.fallback_id == rollout.revision_id or (back_to is None and sync.held_at_id is not None):
-        # The other nodes run it, or a person holds the fleet there: it stays, and is tried again as after any repair
-        # that was refused.
-        move(rollout, RolloutState.FAILED, message + there_is_none)
+    ending = "" if back_to or culprits else " There is no earlier revision to roll back to."
+    if sync.held_at_id is not None:
+        number = rollout.revision.number
+        ending = f" The fleet stays held at revision {number}, and nodes that do not run it are asked again."
+    if sync.held_at_id is not None or sync.fallback_id == rollout.revision_id:
+        # A person chose it, often to leave the last good one, or the other nodes run it: it stays, and is tried again
+        # as after any repair that was refused.
+        move(rollout, RolloutState.FAILED, message + ending)
         return
     _want_last_good(sync, rollout.revision.digest, back_to)
     if back_to is None:
-        move(rollout, RolloutState.FAILED, message + there_is_none)
+        move(rollout, RolloutState.FAILED, message + ending)
         return
     rollout.generation = raise_in_transaction(sync, _highest_pushed(rollout))
     move(rollout, RolloutState.ROLLING_BACK, message)
@@ -306,9 +309,7 @@ def _turn_back(sync: FleetSync, rollout: Rollout, message: str, culprits: Culpri
 def _want_last_good(sync: FleetSync, refused_digest: str, back_to: Revision | None) -> None:
     sync.refused_digest = refused_digest
     sync.wanted = back_to
-    if sync.held_at_id is not None:
-        sync.held_at = back_to
-    sync.save(update_fields=("refused_digest", "wanted", "held_at"))
+    sync.save(update_fields=("refused_digest", "wanted"))
 
 
 def _highest_pushed(rollout: Rollout) -> int:
