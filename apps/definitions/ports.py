@@ -5,7 +5,7 @@ Imports point downwards only, so these calls are all that goes up. A port that n
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -42,6 +42,12 @@ class CloudServers(Protocol):
     def __call__(self, aws: Aws, source: Source, /) -> Iterable[FoundServer]: ...
 
 
+class HeldAddresses(Protocol):
+    """rollouts: static IPs that nodes may hold, whatever definitions say, and the names of these nodes."""
+
+    def __call__(self) -> Mapping[str, Sequence[str]]: ...
+
+
 class StackPreview(Protocol):
     """stacks: what a plan would hold because of a change (before None: the stack is made), as the actor may know it."""
 
@@ -56,6 +62,7 @@ class Ports:
     stack_weights: StackWeights = lambda _: {}
     cloud_names: CloudNames = lambda _: {}
     cloud_servers: CloudServers = lambda _aws, _source: ()
+    held_addresses: HeldAddresses = dict
     stack_preview: StackPreview = lambda _actor, _before, _after: None
 
 

@@ -10,8 +10,11 @@ class RolloutsConfig(AppConfig):
     label = "rollouts"
 
     def ready(self) -> None:
-        """Metrics of rollouts stand beside those of nodes."""
+        """Metrics of rollouts stand beside those of nodes, and what nodes may hold is not allotted again."""
+        from apps.definitions.ports import PORTS
         from apps.observe.ports import METRICS
+        from apps.rollouts.held_addresses import held_addresses
         from apps.rollouts.metrics import families
 
         METRICS[self.label] = families
+        PORTS.held_addresses = held_addresses

@@ -13,6 +13,7 @@ from apps.definitions.services import move_static_ip, release_static_ip
 from apps.definitions.shapes.clouds.static_ip import KINDS
 from apps.fleet import selectors as topology
 from apps.observe.show.address_locations import address_locations
+from apps.rollouts.held_addresses import left_behind
 from apps.web.kit.pages import PageRequest, operators_only, page, post_page, show
 from apps.web.kit.saving import deleted, deleted_by_name, telling
 from apps.web.kit.worst_first import first_of
@@ -38,6 +39,7 @@ def index(request: PageRequest) -> HttpResponse:
     context |= {
         "rows": [(row, WORDS[row.kind]) for row in found],
         "pools": topology.address_pools(request.actor),
+        "left": left_behind(),
     }
     return show(request, "pages/static_ips/list.html", context)
 

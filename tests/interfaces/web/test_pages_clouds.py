@@ -19,7 +19,8 @@ from apps.definitions.services import apply_document, save_object
 from apps.drivers.clouds.contract import FoundLoadBalancer, FoundNetwork, FoundSubnet, Numbers, TargetHealth
 from apps.drivers.clouds.memory import MemoryCloud, memory_cloud
 from apps.drivers.infra.contract import PlannedChange
-from apps.fleet.models import AddressPool, CloudAccount, Stack, StaticIP
+from apps.fleet.models import AddressPool, CloudAccount, Fleet, Node, Region, Stack, StaticIP
+from apps.observe.models import NodeReport
 from apps.stacks.cloud import reading
 from apps.stacks.models import StackReading, StackRevision, StackRun, StackSync, StateLock
 from apps.stacks.review.differences import Words, read
@@ -294,6 +295,18 @@ def test_an_address_is_allotted_from_a_pool_by_the_form(operator: Actor) -> None
     typed = {"/name": "vip", "/spec/kind": "node", "/spec/pool": "public"}
     assert client.post("/static-ips/new", typed).status_code == 302
     assert StaticIP.objects.get().address == "203.0.113.1"
+
+
+def test_a_released_address_that_a_node_may_still_hold_is_shown_with_the_node(operator: Actor, stack: Stack) -> None:
+    region = Region.objects.create(account=operator.account, name="somewhere", title="Somewhere")
+    fleet = Fleet.objects.create(account=operator.account, region=region, name="somewhere")
+    node = Node.objects.create(account=operator.account, fleet=fleet, name="far-1")
+    client = client_of(operator)
+    assert "not free yet" not in text_of(client, "/static-ips")
+    NodeReport.objects.create(node=node, addresses={"10.0.0.100": "held"})
+    shown = text_of(client, "/static-ips")
+    assert "Released, and not free yet" in shown
+    assert '10.0.0.100</th><td data-label="Nodes">far-1</td>' in shown
 
 
 def test_what_a_cloud_has_is_listed_and_adopted_with_a_report(

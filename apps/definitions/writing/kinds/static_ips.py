@@ -6,7 +6,7 @@ Two writers never get one address: each waits for the others that allot from the
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from apps.accounts.models import Account
 from apps.compiler.address_spelling import spelled
@@ -15,6 +15,7 @@ from apps.compiler.model.stack import OF_CLOUD, ON_FLEETS, AddressKind, Cloud
 from apps.core.concurrency.locks import lock_words
 from apps.core.errors import Conflict
 from apps.definitions.models import Listener
+from apps.definitions.ports import PORTS
 from apps.definitions.reading.describing import Document, describe
 from apps.definitions.shapes.base.writing import copy_plain
 from apps.definitions.shapes.clouds.address_pool import AddressPoolSpec
@@ -26,6 +27,7 @@ from apps.fleet.models import AddressPool, Node, Region, Stack, StaticIP
 ROUTER_IDS = range(1, 256)
 # Kinds that nodes hand to each other; one of kind node may well be that of its only node.
 MOVING = frozenset({AddressKind.VIP, AddressKind.ANYCAST})
+_LET_GO = "try again when they have; delete nodes that are gone."
 IPNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
@@ -185,6 +187,8 @@ def _address(changes: ChangeSet, row: StaticIP, spec: StaticIPSpec, pool: Addres
         changes.add_error(
             "/spec/address", "taken", f"Another static IP already has the address {wanted}; choose another."
         )
+    elif wanted != row.address and (nodes := PORTS.held_addresses().get(str(wanted))):
+        changes.add_error("/spec/address", "held", f"{_held(str(wanted), nodes)} Choose another, or {_LET_GO}")
     node = Node.objects.filter(address=wanted).first() if spec.kind in MOVING else None
     if node:
         detail = f"{wanted} is the own address of node {node.name}, which would lose it; choose another."
@@ -195,10 +199,22 @@ def _address(changes: ChangeSet, row: StaticIP, spec: StaticIPSpec, pool: Addres
 def _allotted(pool: AddressPool) -> str:
     rows = StaticIP.objects.exclude(address=None).values_list("address", flat=True)
     taken = {*map(str, rows), *Node.objects.values_list("address", flat=True)}
-    found = lowest_free(pool.blocks, taken)
+    held = PORTS.held_addresses()
+    found = lowest_free(pool.blocks, taken | held.keys())
     if found is None:
-        raise Conflict(f"Pool {pool.name} has no free address left; add a block to it, or delete a static IP of it.")
+        left = lowest_free(pool.blocks, taken)
+        said = f" {_held(left, held[left])} Or {_LET_GO}" if left else ""
+        raise Conflict(
+            f"Pool {pool.name} has no free address left; add a block to it, or delete a static IP of it.{said}"
+        )
     return found
+
+
+def _held(address: str, nodes: Sequence[str]) -> str:
+    """Why an address that no static IP has any more is not free."""
+    more = f" and {len(nodes) - 3} more" if len(nodes) > 3 else ""
+    names = f"Node {nodes[0]} has" if len(nodes) == 1 else f"Nodes {', '.join(nodes[:3])}{more} have"
+    return f"{names} not confirmed a configuration without {address}."
 
 
 def _router_id(changes: ChangeSet, row: StaticIP, spec: StaticIPSpec, region: Region | None) -> int | None:
