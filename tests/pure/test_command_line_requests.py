@@ -42,25 +42,37 @@ def test_requests_are_shown_as_a_table() -> None:
     assert "\x1b" not in text
 
 
+def test_missing_lines_are_said_beside_the_requests(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "Request lines of 1 of 2 nodes are missing; they are counted when they come."
+
+    def api(_method: str, _url: str, query: dict[str, str]) -> dict[str, Any]:
+        return {"items": [line(2)], "missing": words}
+
+    _, text, code = watching.show_requests(api, asked())  # type: ignore[arg-type]
+    assert (capsys.readouterr(), words in text, code) == (("", f"{words}\n"), False, 0)
+
+
 class Log:
     """An API with a log that grows by a part before each first page; the questions are kept."""
 
     def __init__(self, *parts: list[dict[str, Any]]) -> None:
         self.parts, self.lines = list(parts), list[dict[str, Any]]()
         self.queries: list[dict[str, str]] = []
+        self.missing: list[str] = []
 
     def __call__(self, _method: str, url: str, query: dict[str, str]) -> dict[str, Any]:
         self.queries.append(dict(query))
         if url == "request-logs" and "cursor" not in query:
             if not self.parts:
                 raise KeyboardInterrupt
+            self.said = self.missing.pop(0) if self.missing else ""
             self.lines = sorted(self.lines + self.parts.pop(0), key=lambda each: datetime.fromisoformat(each["time"]))
         found = [each for each in reversed(self.lines) if self._in_window(each, query)]
         if url == "request-logs/histogram":
             return {"bins": [{"counts": {"2xx": len(found) - 1, "5xx": 1}}]}
         begin, limit = int(query.get("cursor", 0)), int(query["limit"])
         more = str(begin + limit) if len(found) > begin + limit else None
-        return {"items": found[begin : begin + limit], "next_cursor": more}
+        return {"items": found[begin : begin + limit], "next_cursor": more, "missing": self.said}
 
     def _in_window(self, each: dict[str, Any], query: dict[str, str]) -> bool:
         at = datetime.fromisoformat(each["time"])
@@ -85,6 +97,14 @@ def test_each_new_request_is_printed_once_also_what_comes_late(
     assert followed(log, monkeypatch, capsys, until="yesterday") == ["1", "2", "4", "3", "5", ""]
     assert [each.get("since") for each in log.queries] == [None, *map(time_of, (-1, 1, 1, 2))]
     assert not any("until" in each for each in log.queries)
+
+
+def test_who_follows_hears_once_that_lines_are_missing_and_again_when_it_is_something_else(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = Log([line(1)], [], [], [line(2)], [])
+    log.missing = ["One is missing.", "One is missing.", "Two are missing.", "", "Two are missing."]
+    assert followed(log, monkeypatch, capsys)[-1] == "One is missing.\nTwo are missing.\nTwo are missing.\n"
 
 
 def test_more_requests_than_a_page_are_followed_and_none_is_lost(

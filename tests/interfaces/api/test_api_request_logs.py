@@ -22,9 +22,13 @@ from apps.core.clock import now
 from apps.drivers.logs.contract import Record
 from apps.drivers.logs.registry import open_logs
 from apps.logs.collect.masking import SECRETS
+from apps.logs.models import NodeLog
+from apps.observe.models import NodeReport
+from tests.apps.observe_env import make_env
 from tests.conformance.log_places import needs_duckdb
 from tests.conftest import actor_of
 from tests.interfaces.api.test_api_objects import Api, assert_problem
+from tests.interfaces.people import client_of
 
 KNOWN = "0123456789ab7abc8123456789abcde{}"
 
@@ -129,7 +133,7 @@ def test_a_mistake_is_named(api: Api, part: str, query: dict[str, str], pointer:
 def test_sql_answers_over_ones_own_lines_and_not_for_viewers(api: Api, tmp_path: Path, settings: Settings) -> None:
     settings.LOGS_URL = f"logs+file://{tmp_path}"
     answer = api("POST", "request-logs:sql", {"sql": "SELECT count(*) AS n FROM requests"}).json()
-    assert answer == {"columns": ["n"], "rows": [[0]], "truncated": False}
+    assert answer == {"columns": ["n"], "rows": [[0]], "truncated": False, "missing": ""}
     for sql in ("SELECT * FROM read_text('/etc/passwd')", "DROP VIEW requests", 7):
         body = assert_problem(api("POST", "request-logs:sql", {"sql": sql}), 422)
         assert [each["pointer"] for each in body["errors"]] == ["/sql"]
@@ -165,6 +169,23 @@ def test_who_follows_by_command_misses_no_line_and_hears_how_many_were_too_many(
     shown = capsys.readouterr()
     assert [int(each) for each in re.findall(r"/(\d+)", shown.out)] == [*range(9), *range(22, 30)]
     assert shown.err.startswith("13 requests are left out")
+
+
+def test_every_answer_says_as_the_page_does_which_lines_are_missing(api: Api, acme: Actor) -> None:
+    at = now()
+    for node, waiting_s in zip(make_env().nodes[:2], (0.0, 600.0), strict=True):
+        NodeReport.objects.create(node=node, digest="d" * 64)
+        NodeLog.objects.create(node=node, read_at=at, waiting_s=waiting_s)
+
+    def said(until: str) -> set[str]:
+        parts = ("", "/histogram", "/facets", "/patterns/uneven-servers")
+        return {api("GET", get(api, part, until=until)).json()["missing"] for part in parts}
+
+    words = "Request lines of 1 of 2 nodes are missing; they are counted when they come."
+    assert said(at.isoformat()) == {words}
+    window = urlencode({"from": (at - timedelta(hours=1)).isoformat(), "to": at.isoformat()})
+    assert words in client_of(acme).get(f"/requests?{window}").content.decode()
+    assert said((at - timedelta(minutes=11)).isoformat()) == {""}
 
 
 def test_settings_are_changed_in_the_version_that_was_seen(api: Api) -> None:

@@ -58,6 +58,19 @@ class RequestLine(words.Shown):
     sampled = words.text(3, help_text="`yes` or `no`: whether a span is wanted; empty without a trace.")
 
 
+class Answer(words.Shown):
+    """What nodes have not told yet of the time that was asked for."""
+
+    missing = serializers.CharField(help_text="Why not all lines are here, as a sentence; empty where all are.")
+
+
+class RequestLinePage(Answer):
+    """A page of a list of RequestLine."""
+
+    items = RequestLine(many=True)
+    next_cursor = serializers.CharField(allow_null=True)
+
+
 class LineCounts(words.Shown):
     """Lines from `start` until one step later, by status class."""
 
@@ -65,7 +78,7 @@ class LineCounts(words.Shown):
     counts = serializers.DictField(child=words.count(), help_text=f"{', '.join(STATUS_CLASSES)}.")
 
 
-class LineHistogram(words.Shown):
+class LineHistogram(Answer):
     """Lines over time."""
 
     step_s = words.whole(1, 86400)
@@ -86,7 +99,7 @@ class LineFacet(words.Shown):
     values = FacetValue(many=True)
 
 
-class LineFacets(words.Shown):
+class LineFacets(Answer):
     """Facets in the order in which they were asked for."""
 
     facets = LineFacet(many=True)
@@ -99,7 +112,7 @@ class PatternRow(words.Shown):
     filter = serializers.CharField()
 
 
-class RequestPattern(words.Shown):
+class RequestPattern(Answer):
     """What a prepared search finds: `sentences` name what stands out and are empty where nothing does."""
 
     name = words.word(list(PATTERNS))
@@ -171,7 +184,7 @@ class LogQuestion(words.Sent):
     account = words.name(required=False)
 
 
-class LogAnswer(words.Shown):
+class LogAnswer(Answer):
     """Rows of plain values; `truncated` when there were more."""
 
     columns = serializers.ListField(child=serializers.CharField())

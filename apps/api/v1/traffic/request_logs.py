@@ -20,6 +20,7 @@ from apps.api.v1.writes import no_dry_run
 from apps.core.errors import FieldError, Invalid, NotFound
 from apps.logs import searching, selectors, services
 from apps.logs.models import LogSettings
+from apps.logs.objectives.standing import missing_until
 from apps.logs.patterns import PATTERNS, USUAL_LINK_MBPS
 from apps.logs.words import ending_of
 from apps.members.reading import account_named
@@ -87,6 +88,11 @@ def _asked(request: Request) -> tuple[searching.Question, Account]:
         return searching.question(actor, account=given.get("account"), text=text, start=start, end=end), owner
 
 
+def _missing(asked: searching.Question) -> Shape:
+    """What the page of requests says of the same window above its lines."""
+    return {"missing": missing_until(asked.query.end)}
+
+
 class LineList(APIView):
     """GET request lines, newest first."""
 
@@ -95,7 +101,9 @@ class LineList(APIView):
         asked, owner = _asked(request)
         limit = requests.number(request, "limit", 100, 1, requests.MAX_LIMIT)
         found = searching.search(asked, limit=limit, cursor=request.query_params.get("cursor", ""))
-        return page_response(request, [shape(each, owner) for each in found.records], found.cursor or None)
+        response = page_response(request, [shape(each, owner) for each in found.records], found.cursor or None)
+        response.data |= _missing(asked)
+        return response
 
 
 class LineDetail(APIView):
@@ -119,7 +127,7 @@ class Bins(APIView):
         asked, _ = _asked(request)
         found = searching.histogram(asked, bins=requests.number(request, "bins", 60, 1, MOST_BINS))
         bins = [{"start": each.start, "counts": dict(each.counts)} for each in found.bins]
-        return Response({"step_s": found.step_seconds, "bins": bins})
+        return Response({"step_s": found.step_seconds, "bins": bins, **_missing(asked)})
 
 
 class Facets(APIView):
@@ -136,7 +144,7 @@ class Facets(APIView):
             {"field": each.field, "values": [{"value": value, "lines": lines} for value, lines in each.values]}
             for each in found
         ]
-        return Response({"facets": facets})
+        return Response({"facets": facets, **_missing(asked)})
 
 
 class Pattern(APIView):
@@ -157,6 +165,7 @@ class Pattern(APIView):
                 "sentences": found.sentences,
                 "columns": pattern.columns,
                 "rows": rows,
+                **_missing(asked),
             }
         )
 
@@ -177,7 +186,8 @@ class Sql(APIView):
             found = selectors.sql(
                 requests.actor_of(request), account=data.get("account"), text=text, start=start, end=end
             )
-        return Response({"columns": found.columns, "rows": found.rows, "truncated": found.truncated})
+        answer = {"columns": found.columns, "rows": found.rows, "truncated": found.truncated}
+        return Response(answer | {"missing": missing_until(end)})
 
 
 class Archive(APIView):

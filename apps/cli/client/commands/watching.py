@@ -38,7 +38,9 @@ def show_requests(api: Api, asked: argparse.Namespace) -> Done:
     query["filter"] = " ".join(asked.filter)
     if asked.follow:
         follow(api, query)
-    items = api("GET", "request-logs", query=query | {"limit": str(asked.limit)})["items"]
+    page = api("GET", "request-logs", query=query | {"limit": str(asked.limit)})
+    items = page["items"]
+    _tell(page.get("missing", ""))
     return items, texts.table([_cells(each) for each in items], HEADS), 0
 
 
@@ -46,13 +48,17 @@ def follow(api: Api, query: dict[str, str]) -> None:
     """Print each new request once, until interrupted; how many were too many for a turn is said as an error is."""
     query = {name: value for name, value in query.items() if name != "until"}
     seen: dict[str, datetime] = {}
+    told = ""
     while True:
-        items, more = _newest(api, query)
+        items, more, missing = _newest(api, query)
+        if missing != told:
+            told = missing
+            _tell(missing)
         for each in reversed([each for each in items if each["id"] not in seen]):
             print("  ".join(texts.plain(cell) for cell in _cells(each)), flush=True)
         if items:
             if more and "since" in query and (left_out := _left_out(api, query, items, seen)):
-                print(_too_many(left_out), file=sys.stderr, flush=True)
+                _tell(_too_many(left_out))
             seen |= {each["id"]: _time(each) for each in items}
             late = max(seen.values()) - LATE
             since = max(late, _time(items[-1])) if more else late
@@ -61,8 +67,14 @@ def follow(api: Api, query: dict[str, str]) -> None:
         time.sleep(PAUSE_S)
 
 
-def _newest(api: Api, query: dict[str, str]) -> tuple[list[Any], bool]:
-    """The newest requests since then, or a few where no time is given yet; and whether there are more."""
+def _tell(words: str) -> None:
+    """Beside the requests, so that what reads them reads nothing else."""
+    if words:
+        print(texts.plain(words), file=sys.stderr, flush=True)
+
+
+def _newest(api: Api, query: dict[str, str]) -> tuple[list[Any], bool, str]:
+    """The newest requests since then, or a few where no time is given yet; whether there are more; what is missing."""
     limit, pages = (PAGE, PAGES) if "since" in query else (BEFORE, 1)
     found: list[Any] = []
     asked = query | {"limit": str(limit)}
@@ -70,9 +82,9 @@ def _newest(api: Api, query: dict[str, str]) -> tuple[list[Any], bool]:
         page = api("GET", "request-logs", query=asked)
         found += page["items"]
         if not page["next_cursor"]:
-            return found, False
+            return found, False, page.get("missing", "")
         asked["cursor"] = page["next_cursor"]
-    return found, True
+    return found, True, page.get("missing", "")
 
 
 def _time(line: dict[str, Any]) -> datetime:

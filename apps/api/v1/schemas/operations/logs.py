@@ -31,7 +31,9 @@ OPERATIONS: Table = {
     ),
     ("log-forwards-detail", "DELETE"): at_once(remove("a log forward")),
     ("log-forwards-test", "POST"): of_one("Send a test line", {200: logs.LogForwardTested}),
-    ("request-logs-list", "GET"): replace(listing(logs.RequestLine, "request lines", *WHICH), refuses=REFUSES),
+    ("request-logs-list", "GET"): replace(
+        listing(logs.RequestLine, "request lines", *WHICH), shown={200: logs.RequestLinePage}, refuses=REFUSES
+    ),
     ("request-logs-detail", "GET"): replace(
         detail(logs.RequestLine, "a request line by its ID", "account", version=False), refuses=(*REFUSES, 404)
     ),
