@@ -15,6 +15,7 @@ from typing import Any
 from apps.capacity.measure.results import Result
 from apps.capacity.measure.summing import REASONS, Ending
 from apps.capacity.run.targets import target_of
+from apps.core.written.numbers import plain
 from apps.definitions.models import CapacityTest
 from apps.definitions.shapes.base.reading import read_or_raise
 from apps.definitions.shapes.operations.capacity_test import CapacityTestSpec
@@ -63,8 +64,8 @@ def exceeds(spec: CapacityTestSpec, generator: Stated, allowed: float) -> str:
         return ""
     name = "load.to_rate" if load.kind == "ramp" else "load.rate"
     return (
-        f"The test asks for {asked:,g} requests/s; the generator can offer at most "
-        f"{generator['rate']:,g} here ({_circumstances(generator)}). Lower {name}, or test from a larger machine."
+        f"The test asks for {plain(asked)} requests/s; the generator can offer at most "
+        f"{plain(generator['rate'])} here ({_circumstances(generator)}). Lower {name}, or test from a larger machine."
     )
 
 
@@ -77,7 +78,7 @@ def cap_result(found: Result, generator: Stated, allowed: float) -> Result:
     """The result, which says so when it was the generator's maximum that ended a search, not the `allowed` rate."""
     if generator is None or found.limited_by != Ending.MAX_RATE or generator["rate"] >= allowed:
         return found
-    why = f" The generator offers no more than {generator['rate']:,g} requests/s here: the target may take more."
+    why = f" The generator offers no more than {plain(generator['rate'])} requests/s here: the target may take more."
     message = found.message.removesuffix(REASONS[Ending.MAX_RATE]) + why
     return replace(found, limited_by=Ending.GENERATOR.value, message=message)
 
@@ -86,7 +87,7 @@ def sentence_of(generator: Stated) -> str:
     """What the generator of a run stated, for people; empty where it said nothing."""
     if generator is None:
         return ""
-    return f"It offers up to {generator['rate']:,g} requests/s here ({_circumstances(generator)})."
+    return f"It offers up to {plain(generator['rate'])} requests/s here ({_circumstances(generator)})."
 
 
 def _circumstances(generator: Mapping[str, Any]) -> str:

@@ -6,6 +6,7 @@ import ipaddress
 import re
 from collections.abc import Iterator
 
+from apps.core.written.numbers import plain
 from apps.drivers.load.contract import LoadError, Plan, Request
 
 MOST_ENDPOINTS = 256
@@ -43,7 +44,7 @@ def check_rate(plan: Plan, rate: float) -> None:
     if not plan.rate:
         raise LoadError("This plan keeps users busy; it has no rate to set.")
     if not 0 <= rate <= highest_rate(plan):
-        raise LoadError(f"The rate must be between 0 and {highest_rate(plan):g} requests/s, as the plan says.")
+        raise LoadError(f"The rate must be between 0 and {plain(highest_rate(plan))} requests/s, as the plan says.")
 
 
 def check_users(plan: Plan, users: int) -> None:
@@ -70,7 +71,7 @@ def _of_size(plan: Plan) -> Iterator[str]:
     if (plan.rate > 0) == (plan.users > 0) or plan.rate < 0 or plan.users < 0:
         yield "A plan has either a rate or a number of users above 0."
     if not plan.rate <= highest_rate(plan) <= MOST_RATE:
-        yield f"The rate must be at most max_rate, and that at most {MOST_RATE:g} requests/s."
+        yield f"The rate must be at most max_rate, and that at most {plain(MOST_RATE)} requests/s."
     if not max(1, plan.users) <= plan.max_connections <= MOST_CONNECTIONS:
         yield f"There must be a connection for each user, and at most {MOST_CONNECTIONS}."
     limits = (
@@ -81,7 +82,7 @@ def _of_size(plan: Plan) -> Iterator[str]:
     )
     for name, value, lowest, highest in limits:
         if not lowest <= value <= highest:
-            yield f"{name} must be between {lowest:g} and {highest:g}."
+            yield f"{name} must be between {plain(lowest)} and {plain(highest)}."
 
 
 def _of_request(request: Request) -> Iterator[str]:

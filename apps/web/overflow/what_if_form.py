@@ -9,6 +9,7 @@ from typing import Any
 from django import forms
 from django.http import QueryDict
 
+from apps.core.written.numbers import plain
 from apps.overflow.flows import RegionUse, WhatIf
 
 MOST = 1_000_000
@@ -45,7 +46,7 @@ class WhatIfForm(forms.Form):
         for name in ("failed_regions", "drained_regions"):
             self.fields[name] = forms.MultipleChoiceField(choices=choices, required=False)
         for use in limited:
-            there = "" if use.capacity_rps is None else f"{use.capacity_rps:g}"
+            there = "" if use.capacity_rps is None else plain(use.capacity_rps)
             widget = forms.NumberInput({"placeholder": there or "no limit", "min": "0"})
             self.fields[f"limit-{use.region_id}"] = forms.IntegerField(
                 min_value=0, max_value=MOST, required=False, widget=widget

@@ -21,6 +21,7 @@ from apps.capacity.models import Comparison
 from apps.capacity.use import sizing
 from apps.capacity.use.balance import balance
 from apps.core.errors import FieldError, Invalid, there
+from apps.core.written.numbers import plain
 from apps.definitions.models import Pool
 from apps.definitions.sharing import seen_pools
 
@@ -112,6 +113,6 @@ def _number(request: Request, name: str) -> float:
         found = math.nan
     if not 0 < found <= MOST_RATE:
         raise Invalid(
-            [FieldError(f"/{name}", "out_of_range", f"Use a number above 0 for {name}, at most {MOST_RATE:g}.")]
+            [FieldError(f"/{name}", "out_of_range", f"Use a number above 0 for {name}, at most {plain(MOST_RATE)}.")]
         )
     return found
