@@ -31,10 +31,14 @@ _MORE = FieldError("", "too_many", f"There are more than {MOST_ERRORS:,} errors;
 
 
 class SpillwayError(Exception):
-    """Base of everything that a service refuses; `detail` is a sentence for people."""
+    """Base of everything that a service refuses; `detail` is a sentence for people.
+
+    `wait_s` says after how many seconds the same may be asked again, where that is of use.
+    """
 
     status = 400
     title = "Refused"
+    wait_s: int | None = None
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail)

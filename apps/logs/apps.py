@@ -18,4 +18,4 @@ class LogsConfig(AppConfig):
 
         METRICS[self.label] = families
         if settings.WEB_THREADS:
-            save_threads()
+            save_threads(settings.WEB_THREADS)

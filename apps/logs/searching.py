@@ -15,6 +15,7 @@ from apps.core.clock import now
 from apps.core.errors import FieldError, Invalid, SpillwayError
 from apps.drivers.logs.contract import (
     Bin,
+    Busy,
     Facet,
     Histogram,
     LogStore,
@@ -37,6 +38,8 @@ LONGEST_WINDOW = timedelta(days=31)
 MOST_LINES = 1000
 # In these years an hour more or another zone is still an instant, for us and for every store.
 YEARS = range(1970, 2201)
+# When places are usually free again, where all were taken.
+ASK_AGAIN_S = 2
 # What operators write instead of an account for all of them.
 EVERY = "*"
 
@@ -46,6 +49,10 @@ class NotAnswered(SpillwayError):
 
     status = 503
     title = "No answer"
+
+    def __init__(self, detail: str, wait_s: int | None = None) -> None:
+        super().__init__(detail)
+        self.wait_s = wait_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,4 +153,4 @@ def answering(pointer: str = "/cursor") -> Iterator[LogStore]:
     except Rejected as error:
         raise Invalid([FieldError(pointer, "rejected", error.message)]) from error
     except LogStoreError as error:
-        raise NotAnswered(error.message) from error
+        raise NotAnswered(error.message, ASK_AGAIN_S if isinstance(error, Busy) else None) from error

@@ -49,6 +49,44 @@ def test_an_account_waits_with_one_question_and_its_others_are_refused_at_once()
     assert entered == ["third"]
 
 
+def test_all_accounts_together_leave_half_of_the_threads_free() -> None:
+    turns = Turns(Ceilings(wait_seconds=30.0, waiting_each=1, held=2))
+    turns.enter(1, exports=False)
+    turns.enter(2, exports=False)
+    began = time.monotonic()
+    for account in (1, 2, 3):
+        with pytest.raises(Busy):
+            turns.enter(account, exports=False)
+    assert time.monotonic() - began < 5, "it held a thread"
+    turns.leave(1, exports=False)
+    turns.enter(3, exports=False)
+
+
+def test_who_waits_counts_as_one_that_holds_a_thread() -> None:
+    turns = Turns(Ceilings(wait_seconds=30.0, waiting_each=1, at_once_each=1, held=3))
+    turns.enter(1, exports=False)
+    waiting = beside(lambda: turns.enter(1, exports=False))
+    turns.enter(2, exports=False)
+    with pytest.raises(Busy):
+        turns.enter(3, exports=False)
+    turns.leave(1, exports=False)
+    waiting.join(10)
+
+
+def test_an_account_without_a_place_gets_the_next_one_before_those_that_have_one() -> None:
+    turns = Turns(Ceilings(wait_seconds=0.01, waiting_each=1, held=2))
+    turns.enter(1, exports=False)
+    turns.enter(1, exports=False)
+    with pytest.raises(Busy):
+        turns.enter(2, exports=False)
+    turns.leave(1, exports=False)
+    with pytest.raises(Busy):
+        turns.enter(1, exports=False)
+    turns.enter(2, exports=False)
+    turns.leave(2, exports=False)
+    turns.enter(1, exports=False)
+
+
 def test_an_archive_that_waited_is_refused_where_another_of_its_account_has_begun() -> None:
     turns, came_of = Turns(Ceilings(wait_seconds=30.0)), list[str]()
 
@@ -71,12 +109,13 @@ def test_an_archive_that_waited_is_refused_where_another_of_its_account_has_begu
 
 
 @needs_duckdb
-@pytest.mark.parametrize("threads", [0, 5])
+@pytest.mark.parametrize(("threads", "held"), [(0, None), (1, 1), (5, 2), (9, 4)])
 def test_a_console_saves_its_threads_and_workers_are_patient(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, threads: int
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, threads: int, held: int | None
 ) -> None:
     monkeypatch.setattr(registry, "_ceilings", Ceilings())
     settings.WEB_THREADS = threads
     apps.get_app_config("logs").ready()
     store: Any = registry.open_logs(f"logs+file://{tmp_path}/{threads}")
     assert store._workers.ceilings.waiting_each == (1 if threads else None)
+    assert store._workers.ceilings.held == held

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,9 @@ from dataclasses import dataclass
 
 from apps.drivers.logs.contract import Busy, TooLarge, Whose, each_of
 
+BUSY = "Too many questions are asked of the request log now: ask again in a moment."
+# For so long a place is kept for who was refused because others had them all.
+KEPT_SECONDS = 5.0
 # The most that is read of one answer.
 MOST_BYTES = 32 * 2**20
 # What can be written before whoever waits for it gives up; JSON takes six times as long.
@@ -31,6 +35,8 @@ class Ceilings:
     exports_at_once: int = 2
     # How many of one account wait for their turn; as many as come, where threads are not few.
     waiting_each: int | None = None
+    # How many of all are asked or wait; as many as come, where threads are not few.
+    held: int | None = None
     wait_seconds: float = 5.0
 
 
@@ -50,6 +56,7 @@ class Turns:
         self._asking: Counter[int] = Counter()
         self._waiting: Counter[int] = Counter()
         self._exporting: set[int] = set()
+        self._refused = (0, 0.0)  # the last account that found no thread, and until when a place is kept for it
         self._process = os.getpid()
 
     @contextmanager
@@ -73,6 +80,7 @@ class Turns:
                 self._asking, self._waiting, self._exporting = Counter(), Counter(), set()
                 self._process = os.getpid()
             self._may_export(account, exports=exports)
+            self._may_hold(account)
             self._wait_for_room(account)
             self._may_export(account, exports=exports)  # another one may have begun meanwhile
             self._asking[account] += 1
@@ -93,6 +101,20 @@ class Turns:
         if exports and (account in self._exporting or len(self._exporting) >= self._ceilings.exports_at_once):
             raise Busy("Archives are being written now, one for each account: ask again when they are done.")
 
+    def _may_hold(self, account: int) -> None:
+        """Whether one more thread may be held: what is not of the request log needs the others. Raises Busy."""
+        if self._ceilings.held is None:
+            return
+        left = self._ceilings.held - self._asking.total() - self._waiting.total()
+        kept_for, until = self._refused
+        is_first = not self._asking[account] and not self._waiting[account]
+        if left <= 0 and is_first:
+            self._refused = (account, time.monotonic() + KEPT_SECONDS)
+        if left <= 0 or (left == 1 and not is_first and kept_for != account and time.monotonic() < until):
+            raise Busy(BUSY)
+        if account == kept_for:
+            self._refused = (0, 0.0)
+
     def _wait_for_room(self, account: int) -> None:
         if self._is_room(account):
             return
@@ -101,7 +123,7 @@ class Turns:
         self._waiting[account] += 1
         try:
             if not self._turn.wait_for(lambda: self._is_room(account), seconds):
-                raise Busy("Too many questions are asked of the request log now: ask again in a moment.")
+                raise Busy(BUSY)
         finally:
             self._waiting[account] -= 1
             self._waiting += Counter()

@@ -24,10 +24,13 @@ OPTIONS = {"endpoint": "", "region": "", "folder": "/var/lib/spillway/logs", "ca
 _ceilings = Ceilings()
 
 
-def save_threads() -> None:
-    """Let an account wait with one question in stores that are opened from now on: who waits holds a thread."""
+def save_threads(threads: int) -> None:
+    """Leave half of so many threads to everything else, in stores that are opened from now on.
+
+    Who waits holds a thread, so an account waits with one question.
+    """
     global _ceilings  # noqa: PLW0603 - what kind of process it is never changes
-    _ceilings = Ceilings(waiting_each=1)
+    _ceilings = Ceilings(waiting_each=1, held=max(1, threads // 2))
 
 
 @cache

@@ -205,7 +205,7 @@ def export(request: PageRequest, kind: str) -> HttpResponse:
     except Invalid as error:
         return refused("\n".join(field_error.detail for field_error in error.field_errors), 422)
     except NotAnswered as error:
-        return refused(error.detail, 503)
+        return refused(error.detail, 503, error.wait_s)
     write, content_type = (_csv, "text/csv") if kind == "csv" else (_json, "application/jsonl")
     response = StreamingHttpResponse(write(_all(question, first)), content_type=f"{content_type}; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="spillway-requests.{kind}"'
@@ -213,9 +213,10 @@ def export(request: PageRequest, kind: str) -> HttpResponse:
     return response  # type: ignore[return-value] # pages answer both, Django's types say HttpResponseBase
 
 
-def refused(text: str, status: int) -> HttpResponse:
-    """Why there is no file."""
-    return HttpResponse(f"{text}\n", status=status, content_type="text/plain; charset=utf-8")
+def refused(text: str, status: int, wait_s: int | None = None) -> HttpResponse:
+    """Why there is no file, and after how long to ask again."""
+    headers = {} if wait_s is None else {"Retry-After": str(wait_s)}
+    return HttpResponse(f"{text}\n", status=status, content_type="text/plain; charset=utf-8", headers=headers)
 
 
 def _all(question: Question, lines: searching.Page) -> Iterator[Record]:

@@ -19,8 +19,9 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Membership
 from apps.cli.client.commands import watching
 from apps.core.clock import now
-from apps.drivers.logs.contract import Record
+from apps.drivers.logs.contract import Busy, LogStore, Record, TooLarge
 from apps.drivers.logs.registry import open_logs
+from apps.logs import searching
 from apps.logs.collect.masking import SECRETS
 from apps.logs.models import NodeLog
 from apps.observe.models import NodeReport
@@ -186,6 +187,19 @@ def test_every_answer_says_as_the_page_does_which_lines_are_missing(api: Api, ac
     window = urlencode({"from": (at - timedelta(hours=1)).isoformat(), "to": at.isoformat()})
     assert words in client_of(acme).get(f"/requests?{window}").content.decode()
     assert said((at - timedelta(minutes=11)).isoformat()) == {""}
+
+
+@pytest.mark.parametrize(("error", "wait"), [(Busy("Too many."), "2"), (TooLarge("Too long."), None)])
+def test_what_is_too_much_at_once_is_refused_with_the_time_to_ask_again(
+    api: Api, acme: Actor, monkeypatch: pytest.MonkeyPatch, error: Exception, wait: str | None
+) -> None:
+    def taken(_url: str) -> LogStore:
+        raise error
+
+    monkeypatch.setattr(searching, "open_logs", taken)
+    answers = (api("GET", get(api)), client_of(acme).get("/requests/export.csv"))
+    assert_problem(answers[0], 503)
+    assert [(each.status_code, each.get("Retry-After")) for each in answers] == [(503, wait)] * 2
 
 
 def test_settings_are_changed_in_the_version_that_was_seen(api: Api) -> None:

@@ -13,7 +13,7 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from apps.core.errors import MISSING, FieldError, InProgress, Invalid, Managed, SpillwayError, Stale, Unavailable
+from apps.core.errors import MISSING, FieldError, Invalid, Managed, SpillwayError, Stale
 from apps.core.requests import request_id
 from apps.core.unavailable import unavailable
 
@@ -85,7 +85,7 @@ def told(error: Exception, instance: str) -> tuple[dict[str, Any], dict[str, str
 
 
 def _said_beside(error: SpillwayError) -> dict[str, str]:
-    if isinstance(error, Unavailable | InProgress):
+    if error.wait_s is not None:
         return {"Retry-After": str(error.wait_s)}
     return {"ETag": f'"rev-{error.version}"'} if isinstance(error, Stale) and error.version else {}
 
