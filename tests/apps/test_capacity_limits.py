@@ -264,6 +264,14 @@ def test_what_the_test_itself_sent_is_nobodys_wish(limited: Env) -> None:
     assert backend().limit_value == 8
 
 
+def test_what_the_test_sent_in_the_minute_in_which_it_began_is_nobodys_wish(limited: Env) -> None:
+    observed(3.0)
+    observed(40.0, minutes_ago=4)
+    began = now().replace(second=0, microsecond=0) - timedelta(minutes=4) + timedelta(seconds=5)
+    limits.apply_automatically(with_test(limited, capacity=4.0, started_at=began))
+    assert backend().limit_value == 8
+
+
 def test_without_a_measured_hour_it_is_not_lowered(limited: Env) -> None:
     sentence = limits.apply_automatically(with_test(limited, capacity=4.0))
     assert backend().limit_value == 10

@@ -45,8 +45,8 @@ def _sign(flow: FlowKey, home: str) -> int:
 
 
 def _tested(pool: Pool, region: Region, since: datetime, until: datetime) -> list[tuple[datetime, datetime]]:
-    """When runs were under way on the pool in the region."""
-    rows = Run.objects.filter(pool=pool, region=region, started_at__lt=until).exclude(ended_at__lt=since)
+    """When runs were under way on the pool in the region, the one that began `until` then among them."""
+    rows = Run.objects.filter(pool=pool, region=region, started_at__lte=until).exclude(ended_at__lt=since)
     times = rows.values_list("started_at", "ended_at")
     return [(begin, end or until) for begin, end in times if begin is not None]
 
