@@ -233,14 +233,12 @@ def _add_rates(pools: Mapping[str, PoolFacts], measured: Rates, home: Mapping[in
 
 
 def _add_capped(facts: PoolFacts, region: str, reason: str, rate: float) -> None:
-    """Refused by the account's ceilings; what was refused within the pool was counted as served there."""
+    """Refused by the account's ceilings, within the pool or on the way to another region."""
     ceiling = reason.removesuffix(OUT)
     if ceiling in (AT_ONCE, PER_SECOND):
         facts.capped[region] += rate
     if ceiling == PER_SECOND:
         facts.rate_capped[region] += rate
-    if reason in (AT_ONCE, PER_SECOND):
-        facts.served[region] = max(0.0, facts.served[region] - rate)
 
 
 def _down(pools: Mapping[int, PoolFacts], backends: QuerySet[Backend]) -> dict[tuple[int, str], datetime]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter, sub
 
+from apps.compiler.targets.haproxy.overflow.ceilings import AT_ONCE, PER_SECOND
 from apps.drivers.proxy.contract import CounterReading, CounterRow
 
 COUNTERS = (
@@ -21,6 +22,8 @@ _NOTHING = (0,) * len(COUNTERS)
 Key = tuple[str, str]  # kind, object id
 # Kinds that have a row only while something happens.
 RESTING = ("route", "flow", "rejected")
+# Why a request is refused that is in its pool already, and the class of the answer that it gets there.
+REFUSED_WITHIN = {AT_ONCE: "status_5xx", PER_SECOND: "status_4xx"}
 
 
 def failed_of(kind: str) -> str:
@@ -123,7 +126,8 @@ def take(before: Memory | None, reading: CounterReading) -> tuple[Memory, Step]:
     3. In the same epoch a row's counts are differences; a row that fell began anew, and its values count, but for the
        few by which those of a listener waver.
     4. A row that is missing is remembered, so that its return is not counted twice.
-    5. Changes count from the reading that they name and from no other. Raises UnknownBase.
+    5. What the ceilings of an account refuse within a pool is no request that it served.
+    6. Changes count from the reading that they name and from no other. Raises UnknownBase.
     """
     same = before is not None and before.epoch == reading.epoch
     if reading.base and (before is None or not same or before.token != reading.base):
@@ -156,6 +160,7 @@ def take(before: Memory | None, reading: CounterReading) -> tuple[Memory, Step]:
         if (lost := memory.rows.pop(key, None)) is not None:
             memory.lost[key] = lost
     _take_latency(memory, reading.latency_buckets, step if known else None)
+    _take_off_refused(step.rows)
     memory.read_at, memory.token = reading.read_at, reading.token
     return memory, step
 
@@ -207,6 +212,15 @@ def _take_latency(memory: Memory, told: Mapping[str, Mapping[int, int]], step: S
             if counts is None:
                 counts = step.rows[key] = memory.at_rest(key, step.seconds)
             counts.latency = bucket_difference(old, buckets)
+
+
+def _take_off_refused(rows: Mapping[Key, Counts]) -> None:
+    """HAProxy counts such a request of a pool and the flow that says why it was refused; everybody adds up the two."""
+    for (kind, name), refused in rows.items():
+        if kind == "flow" and (answer := REFUSED_WITHIN.get(name.rpartition("/")[2])):
+            served = rows.get(("backend", name.partition("/")[0]), Counts())
+            for counter in ("requests", answer):
+                setattr(served, counter, max(0, getattr(served, counter) - refused.requests))
 
 
 def bucket_difference(old: Mapping[int, int], new: Mapping[int, int]) -> dict[int, int]:
