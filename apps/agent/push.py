@@ -13,7 +13,7 @@ from typing import Any
 
 from apps.agent.bodies import MOVED_BY, BundleBody, Manifest, RuntimeBody, read_bundle
 from apps.agent.check.sandbox import readable_group
-from apps.agent.errors import Crashed, Refusal, Unavailable
+from apps.agent.errors import Crashed, Malformed, Refusal, Unavailable
 from apps.agent.node import Node
 from apps.agent.release import certificates, nodecfg, runtime
 from apps.agent.release.nodecfg import Endpoint
@@ -85,7 +85,7 @@ class Push:
                     self._unless_it_crashes(self._check, draft, body.manifest, body.generation)
                 release = self._releases.seal(draft, body.generation)
                 self._releases.point_live(release)
-                self._run(commands, old, base)
+                self._run(commands, old)
                 self.node.remember(release, body.manifest, body.generation)
         return self.node.state()
 
@@ -96,13 +96,13 @@ class Push:
         self.node.events.add("state", "session tickets have other keys")
         return self.node.state()
 
-    def _run(self, commands: runtime.Commands, old: Path, base: Manifest) -> None:
+    def _run(self, commands: runtime.Commands, old: Path) -> None:
         """Tell the worker; where it does not follow, the old release is put back. Raises Refusal."""
         try:
             self.node.leaving |= runtime.run(commands, self._proxy, self._guards.safe_word)
             self.node.leaving -= {"/".join(each) for each in commands.added}
         except (Refusal, OSError) as error:
-            put_back(self.node, old, base, self.node.confirmed.generation)
+            put_back(self.node, old, self.node.confirmed.generation)
             message = error.message if isinstance(error, Refusal) else f"The worker did not answer: {error}."
             raise Refusal(message, "runtime") from error
 
@@ -167,17 +167,23 @@ class Push:
         peer = nodecfg.peer_endpoint(config.read_text(), self.node.id_of(manifest)) if config.is_file() else None
         return [*found, ("peers", Endpoint(*peer))] if peer else found
 
+    def _held(self) -> set[Endpoint] | None:
+        """What haproxy binds now; None where its manifest was damaged, and nobody can tell: a push repairs that."""
+        live = self._releases.live()
+        if live is None or not self._proxy.running():
+            return set()
+        with contextlib.suppress(OSError, Malformed):
+            return {each for _, each in self._endpoints(live, self._releases.manifest(live))}
+        return None
+
     def _refuse_taken_ports(self, release: Path, manifest: Manifest) -> None:
         """A port that we do not hold yet must be free: haproxy would pause the running listeners while it retries."""
-        held: set[Endpoint] = set()
-        live = self._releases.live()
-        if live is not None and self._proxy.running():
-            held = {each for _, each in self._endpoints(live, self._releases.manifest(live))}
+        held = self._held()
         for name, each in self._endpoints(release, manifest):
             if each.port > 65535:
                 raise Refusal(f"{name}: port {each.port}, with this node's offset, is above 65535.", "switch")
             moves = each.address in manifest.addresses
-            reason = None if each in held else self._guards.port_taken(each, moves)
+            reason = None if held is None or each in held else self._guards.port_taken(each, moves)
             if reason:
                 kind = "UDP port" if each.udp else "port"
                 raise Refusal(f"{name}: {kind} {each.port} on {each.address} {reason}.", "switch")

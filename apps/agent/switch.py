@@ -8,7 +8,7 @@ from pathlib import Path
 
 from apps.agent.bodies import Manifest
 from apps.agent.check.load_time import load_seconds
-from apps.agent.errors import FAILURES
+from apps.agent.errors import FAILURES, Malformed
 from apps.agent.node import Node
 from apps.agent.release.confirm import Wanted
 
@@ -20,22 +20,21 @@ def switch(node: Node, release: Path, manifest: Manifest, generation: int) -> No
     try:
         reload(node, release, manifest, generation)
     except FAILURES:
-        previous = node.releases.manifest(old) if old is not None and old != release else None
-        put_back(node, old if previous else None, previous, node.confirmed.generation)
+        put_back(node, old if old != release else None, node.confirmed.generation)
         raise
     node.remember(release, manifest, generation, reloaded=True)
 
 
-def put_back(node: Node, old: Path | None, manifest: Manifest | None, generation: int) -> None:
+def put_back(node: Node, old: Path | None, generation: int) -> None:
     """Make the node run the old release again, or nothing where there was none; never raises FAILURES."""
     try:
         node.guards.put_back(node.releases, old)
-        if old is None or manifest is None:
+        if old is None:
             node.addresses.stop()
             node.proxy.stop()
             return
-        reload(node, old, manifest, generation)
-    except FAILURES as error:
+        reload(node, old, node.releases.manifest(old), generation)
+    except (*FAILURES, Malformed) as error:
         node.note_error(f"The old configuration was put back and does not answer: {error}")
 
 

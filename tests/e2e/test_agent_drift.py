@@ -94,6 +94,14 @@ def test_a_push_ends_the_drift(agent: RealAgent) -> None:
     assert agent.get("evil.example")[0] == 404
 
 
+@pytest.mark.parametrize("content", [None, "{"])
+def test_a_manifest_that_was_lost_is_brought_back_by_a_push(agent: RealAgent, content: str | None) -> None:
+    manifest = agent.state_dir / "live" / "manifest.json"
+    manifest.unlink() if content is None else manifest.write_text(content)
+    assert "the live files cannot be read" in drift(agent)[0]
+    assert push(agent, make_bundle(agent.port)).drift == ()
+
+
 TCP = """frontend lst-2
     mode tcp
     bind "${SPILLWAY_BIND_LST_2}"
