@@ -170,6 +170,25 @@ def test_a_disk_that_takes_nothing_loses_lines_and_says_so(
     assert stored(found) == b"three\n"
 
 
+def test_an_agent_begins_on_a_full_disk_and_counts_what_it_could_not_keep(
+    pipe: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader, _ = reader_of(pipe, tmp_path)
+    os.write(pipe, b"one\ntwo\n")
+    reader.look()
+
+    def full(path: Path, content: bytes) -> None:
+        path.touch()
+        if content:
+            raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_bytes", full)
+        begun = Segments(tmp_path / "log", CEILING)
+    assert (begun.waiting(0)["segments"], begun.waiting(0)["dropped"]) == ([], 2)
+    assert [path.name for path in (tmp_path / "log").glob("*.raw")] == [begun.raw.name]
+
+
 def test_without_splice_lines_are_copied(pipe: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "splice")  # Python 3.9
     reader, found = reader_of(pipe, tmp_path)

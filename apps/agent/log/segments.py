@@ -184,7 +184,10 @@ class Segments:
             content = path.read_bytes()
             end = content.rfind(b"\n") + 1
             tail = content[end:]
-            self._keep(path, content[:end])
+            try:
+                self._keep(path, content[:end])
+            except OSError:  # a full disk must not keep the agent from its start
+                self.drop(content.count(b"\n"))
             path.unlink()
         self._make_room(0)
         return self._next_raw(tail)
