@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import F
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Membership
@@ -208,7 +209,8 @@ def _give_back(row: Replacement) -> str:
 def finish(row: Replacement, actor: Actor, state: str) -> None:
     """It is over, and says which servers stay out."""
     row.state, row.ended_at = state, database_now()
-    still = [each.name for each in row.servers.exclude(server=None) if each.set_to not in ("", READY)]
+    ours = row.servers.exclude(server=None).exclude(set_to__in=("", READY))
+    still = [each.name for each in ours.filter(server__state=F("set_to"))]
     if still:
         row.message = f"{row.message} Still out: {', '.join(still)}. Set them ready when they are well."[:400].strip()
     elif state == Replacement.State.DONE and row.message != POOL_GONE:

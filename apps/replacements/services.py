@@ -123,7 +123,8 @@ def reverse_replacement(*, actor: Actor, replacement_id: int, reason: str = "") 
         if row.direction == Direction.BACK:
             raise Conflict("The replacement is going back already: resume it.")
         row.servers.filter(handed_over=True).exclude(server=None).update(state=WAITING, message="")
-        row.servers.filter(handed_over=False, state=WAITING).update(state=LEFT, message="It was not replaced.")
+        untouched = row.servers.filter(handed_over=False, state__in=(WAITING, FAILED))
+        untouched.update(state=LEFT, message="It was not replaced.")
         row.direction, row.step = Direction.BACK, Step.CHOOSE
         _run(row, actor, "reverse", reason)
 

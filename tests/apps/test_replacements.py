@@ -146,6 +146,20 @@ def test_stopping_leaves_servers_out_that_are_being_replaced_and_ending_names_th
     ask(env)  # and the pool may have another one
 
 
+def test_going_back_leaves_a_server_that_failed_before_it_was_handed_over(env: Env) -> None:
+    row = until(env, ask(env, servers=["eu-1", "eu-2"]), "replace")
+    services.continue_replacement(actor=env.acme, replacement_id=row.pk, batch=1)
+    row = until(env, row, "drain")
+    Server.objects.filter(name="eu-2", backend__pool=env.pools["acme"]).update(state="ready")  # somebody's own word
+    advancing.advance(row.pk)
+    row.refresh_from_db()
+    assert (row.state, states(row)) == ("stopped", {"eu-1": "done", "eu-2": "failed"})
+    services.reverse_replacement(actor=env.acme, replacement_id=row.pk)
+    row = replaced(env, until(env, row, "replace"))
+    assert (row.state, states(row)) == ("done", {"eu-1": "done", "eu-2": "left"})
+    assert row.message == "", "no server is out"
+
+
 def test_of_two_workers_with_the_same_facts_one_makes_the_step(env: Env) -> None:
     row = ask(env)
     look(env)
