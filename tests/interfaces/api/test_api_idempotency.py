@@ -16,7 +16,7 @@ from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.audit.models import Entry
 from apps.core.clock import now
-from apps.core.errors import Conflict
+from apps.core.errors import Conflict, InProgress
 from apps.definitions.models import Pool
 from apps.retries import services
 from apps.retries.models import KeyedRequest
@@ -187,6 +187,17 @@ def test_an_attempt_whose_turn_was_taken_over_is_undone(api: Api, breaking: Brea
     assert_problem(api("POST", "pools", POOL, Idempotency_Key="one"), 409)
     assert not Pool.objects.filter(name="extra").exists()
     assert not Entry.objects.filter(object_label__contains="extra").exists()
+
+
+def test_a_refusal_that_asks_to_come_again_is_not_kept(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    def wait(*_: object, **__: object) -> None:
+        raise InProgress("Records are being written. Try again in a moment.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("apps.definitions.services.save_object", wait)
+        first = api("POST", "pools", POOL, Idempotency_Key="one")
+    assert (first.status_code, first["Retry-After"]) == (409, "2")
+    assert api("POST", "pools", POOL, Idempotency_Key="one").status_code == 201
 
 
 def test_what_went_wrong_here_is_not_kept(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,7 +66,7 @@ def _worked(request: HttpRequest, mine: Claim, respond: Respond) -> HttpResponse
                 services.keep(mine, _kept(response))
             else:
                 transaction.set_rollback(True)
-        if response.status_code >= 500 or response.status_code in NOT_KEPT:
+        if _is_passing(response):
             services.let_go(mine)
         elif response.status_code >= 400:
             services.keep(mine, _kept(response))
@@ -76,6 +76,11 @@ def _worked(request: HttpRequest, mine: Claim, respond: Respond) -> HttpResponse
         services.let_go(mine)
         raise
     return response
+
+
+def _is_passing(response: HttpResponse) -> bool:
+    """Whether a refusal is none of the work: whoever comes again as it asks has another answer."""
+    return response.status_code >= 500 or response.status_code in NOT_KEPT or "Retry-After" in response
 
 
 def _kept(response: HttpResponse) -> Answer:
