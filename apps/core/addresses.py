@@ -19,6 +19,15 @@ def client_address(request: HttpRequest) -> str:
     return forwarded or peer if is_local(peer) else peer
 
 
+def host_and_port(text: str, usual: int) -> tuple[str, int]:
+    """`192.0.2.53`, `192.0.2.53:5353`, `2001:db8::53`, `[2001:db8::53]`, `[2001:db8::53]:5353`."""
+    if text.startswith("["):
+        host, _, port = text[1:].partition("]")
+    else:
+        host, _, port = text.partition(":") if text.count(":") == 1 else (text, "", "")
+    return host, int(port.removeprefix(":") or usual)
+
+
 def is_address(host: str) -> bool:
     """Whether a host (with or without port) is an IP address and no name."""
     name = host.rpartition(":")[0] or host if "]" not in host else host.partition("]")[0]

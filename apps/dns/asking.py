@@ -23,6 +23,7 @@ import dns.resolver
 from django.conf import settings
 from django.db.models import F, Min, Q
 
+from apps.core.addresses import host_and_port
 from apps.core.clock import now
 from apps.core.events import publish
 from apps.definitions.freezing.zone_records import values_of
@@ -104,7 +105,7 @@ def _questions(row: Record) -> Iterable[Question]:
 
 def ask(question: Question) -> Answer:
     """Ask one resolver; never raises for what it does or is."""
-    address, port = _address(question.resolver)
+    address, port = host_and_port(question.resolver, 53)
     message = dns.message.make_query(question.name, question.type)
     try:
         answer, _ = dns.query.udp_with_fallback(message, address, timeout=SECONDS, port=port)
@@ -115,14 +116,6 @@ def ask(question: Question) -> Answer:
     kind = dns.rdatatype.from_text(question.type)
     found = [rrset for rrset in answer.answer if rrset.rdtype == kind and rrset.rdclass == dns.rdataclass.IN]
     return Answer(question, tuple(sorted({canonical_text(each) for rrset in found for each in rrset})))
-
-
-def _address(resolver: str) -> tuple[str, int]:
-    """`192.0.2.53`, `192.0.2.53:5353`, `2001:db8::53`, `[2001:db8::53]:5353`."""
-    if resolver.startswith("[") or resolver.count(":") == 1:
-        address, _, port = resolver.rpartition(":")
-        return address.strip("[]"), int(port)
-    return resolver, 53
 
 
 def _store(answers: list[Answer]) -> None:

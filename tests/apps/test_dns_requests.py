@@ -7,8 +7,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from dns.nameserver import Do53Nameserver
+from pytest_django.fixtures import Settings
 
 from apps.accounts.actors import Actor
+from apps.accounts.hostnames.resolving import resolver as hostname_resolver
+from apps.core.addresses import host_and_port
 from apps.core.clock import now
 from apps.core.concurrency.leases import take
 from apps.core.errors import Conflict
@@ -18,6 +22,7 @@ from apps.dns import asking, pushing, selectors, services
 from apps.dns.models import ServedRecord, ZoneSync
 from apps.drivers.dns.contract import RecordSet, Refused
 from apps.drivers.dns.memory import MemoryServer, memory_server
+from controlplane import shapes
 
 pytestmark = pytest.mark.django_db
 
@@ -132,14 +137,26 @@ def test_who_waits_longest_is_asked_first(operator: Actor, zone: Zone, monkeypat
     assert [each.name for each in asking._due(zone.pk)] == [f"new.{DOMAIN}", f"b.{DOMAIN}"]
 
 
-@pytest.mark.parametrize(
-    ("written", "address"),
-    [
-        ("192.0.2.53", ("192.0.2.53", 53)),
-        ("192.0.2.53:5353", ("192.0.2.53", 5353)),
-        ("2001:db8::53", ("2001:db8::53", 53)),
-        ("[2001:db8::53]:5353", ("2001:db8::53", 5353)),
-    ],
-)
-def test_every_resolver_that_can_be_written_can_be_asked(written: str, address: tuple[str, int]) -> None:
-    assert asking._address(resolver(written)) == address
+OF_A_ZONE = {
+    "192.0.2.53": ("192.0.2.53", 53),
+    "192.0.2.53:5353": ("192.0.2.53", 5353),
+    "2001:db8::53": ("2001:db8::53", 53),
+    "[2001:db8::53]:5353": ("2001:db8::53", 5353),
+}
+
+
+@pytest.mark.parametrize("written", OF_A_ZONE)
+def test_every_resolver_that_a_zone_may_name_can_be_asked(written: str) -> None:
+    assert host_and_port(resolver(written), 53) == OF_A_ZONE[written]
+
+
+@pytest.mark.parametrize(("written", "address"), [*OF_A_ZONE.items(), ("[2001:db8::53]", ("2001:db8::53", 53))])
+def test_every_resolver_that_the_settings_take_can_be_asked(
+    written: str, address: tuple[str, int], settings: Settings
+) -> None:
+    assert shapes.SERVERS.fits(written)
+    assert host_and_port(written, 53) == address
+    settings.RESOLVERS = [written]
+    (asked,) = hostname_resolver().nameservers
+    assert isinstance(asked, Do53Nameserver)
+    assert (asked.address, asked.port) == address

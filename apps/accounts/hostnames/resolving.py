@@ -6,10 +6,13 @@ import functools
 
 import dns.resolver
 from django.conf import settings
+from dns.nameserver import Do53Nameserver
+
+from apps.core.addresses import host_and_port
 
 
 def resolver() -> dns.resolver.Resolver:
-    """SPILLWAY_RESOLVERS (`address` or `address:port`), else those of the machine; no answer is kept."""
+    """SPILLWAY_RESOLVERS (`host_and_port`), else those of the machine; no answer is kept."""
     return _of(tuple(settings.RESOLVERS))
 
 
@@ -18,7 +21,5 @@ def _of(addresses: tuple[str, ...]) -> dns.resolver.Resolver:
     if not addresses:
         return dns.resolver.Resolver()
     found = dns.resolver.Resolver(configure=False)
-    pairs = [entry.rpartition(":") if entry.count(":") == 1 else (entry, "", "53") for entry in addresses]
-    found.nameservers = [address for address, _, _ in pairs]
-    found.nameserver_ports = {address: int(port) for address, _, port in pairs}
+    found.nameservers = [Do53Nameserver(*host_and_port(entry, 53)) for entry in addresses]
     return found
