@@ -51,7 +51,7 @@ SECRET_KEY_FALLBACKS = environment.listed(
 )
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 TOKEN_PEPPERS = dict(
-    entry.split(":", 1)
+    entry.lstrip().split(":", 1)
     for entry in environment.text(
         "SPILLWAY_TOKEN_PEPPERS",
         f"1:{SECRET_KEY}",

@@ -151,6 +151,11 @@ def test_lists_forget_blanks_and_empty_entries(monkeypatch: pytest.MonkeyPatch) 
     assert environment.listed(NAME, "c", "x") == ["a", "b"]
 
 
+def test_a_blank_between_peppers_is_part_of_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = load(monkeypatch, SPILLWAY_TOKEN_PEPPERS="2:newer-pepper, 1:older-pepper")["TOKEN_PEPPERS"]
+    assert found == {"2": "newer-pepper", "1": "older-pepper"}
+
+
 def test_what_holds_a_password_is_marked_as_secret() -> None:
     holding = {each.name for each in SETTINGS if any(word in each.what + each.name for word in ("SECRET", "PEPPER"))}
     assert holding <= {each.name for each in SETTINGS if each.secret}
