@@ -46,8 +46,10 @@ ALLOWED = {
 
 
 def _kept(username: str) -> str:
-    """The name as the table keeps it: no longer than a real one, and without what PostgreSQL refuses to store."""
-    return username.replace("\0", "")[:150]
+    """The name as the table keeps it: whatever its case, as people sign in with either; no longer than a real one, and
+    without what PostgreSQL refuses to store.
+    """
+    return username.replace("\0", "").lower()[:150]
 
 
 def _is_blocked(kind: FailedSignIn.Kind, tried: str, address: str) -> bool:

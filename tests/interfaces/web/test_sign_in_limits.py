@@ -59,6 +59,15 @@ def test_without_counting_first_many_more_would_be_judged(monkeypatch: pytest.Mo
 
 
 @pytest.mark.django_db
+def test_a_name_in_another_case_is_the_same_name() -> None:
+    names = ("ada", "Ada", "aDa", "adA", "ADa", "ADA", "AdA")
+    taken = [limits.take_try(kind=PASSWORDS, username=name, address="192.0.2.7") for name in names]
+    assert taken == [True] * limits.PER_NAME_AND_ADDRESS + [False] * 2
+    limits.forgive(kind=PASSWORDS, username="ADA", address="192.0.2.7")
+    assert limits.take_try(kind=PASSWORDS, **HERE)
+
+
+@pytest.mark.django_db
 def test_a_right_try_forgives_only_its_own_kind() -> None:
     for kind in (FailedSignIn.Kind.PASSWORD, FailedSignIn.Kind.CODE):
         assert limits.take_try(kind=kind, **HERE)
