@@ -156,6 +156,12 @@ def test_a_file_that_exists_is_kept_and_a_failure_leaves_none(
         yield b"half"
         raise dumps.DumpFailed("the database went away")
 
+    with contents._new(tmp_path / "first") as stream:  # under way in another process
+        with pytest.raises(FileExistsError), contents._new(tmp_path / "first"):
+            (tmp_path / "first").touch()
+        (tmp_path / "first").unlink()
+        stream.write(b"whole")
+    assert (tmp_path / "first").read_bytes() == b"whole"
     monkeypatch.setattr(dumps, "dump", fails)
     with pytest.raises(dumps.DumpFailed):
         contents.make(tmp_path / "second", WORDS, GIVEN, None, with_request_logs=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -47,9 +48,10 @@ def _new(path: Path) -> Iterator[IO[bytes]]:
     """It has its name when it is whole; what was begun is removed where that fails."""
     if path.exists():
         raise FileExistsError(f"{path} exists and is kept.")
-    part = path.with_name(f"{path.name}.part")
+    handle, name = tempfile.mkstemp(".part", f"{path.name}.", path.parent)  # another one may be made there just now
+    part = Path(name)
     try:
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
+        with os.fdopen(handle, "wb") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
