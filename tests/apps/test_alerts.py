@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
+from django.db import OperationalError
 
 from apps.accounts.actors import Actor
 from apps.alerts.evaluate import evaluating
 from apps.alerts.evaluate.evaluating import Evaluator
+from apps.alerts.looking import watching
+from apps.alerts.looking.contract import Look, Seen
 from apps.alerts.looking.watching import LOOKS, Watcher
 from apps.alerts.models import Alert, Evaluation, Finding, Notification, Silence, Told
 from apps.core.clock import now
@@ -338,6 +341,30 @@ def test_one_process_evaluates_and_another_goes_on_when_it_dies(installation: In
     Evaluation.objects.update(claimed_until=installation.at - timedelta(minutes=1))  # the first one is dead
     assert second.tick()
     assert not first.tick()
+
+
+def test_a_look_that_the_database_did_not_answer_ends_no_alert(
+    installation: Installation, acme: Actor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = make_pool(acme, "mine", "10.1.0.1")
+    seen = Seen("pool", pool.pk, acme.account.pk, "acme", "mine", "Pool {} is down", "", now(), "/", ("a",))
+    wrong = {"pool_down": Look((seen,))}
+    answers: list[dict[str, Look] | Exception] = [wrong, OperationalError("canceled"), wrong]
+
+    def look(_: datetime) -> dict[str, Look]:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(watching, "LOOKS", ((("pool_down",), timedelta(minutes=1), look),))
+    installation.tick()
+    installation.watcher = Watcher()  # of the process that goes on
+    with pytest.raises(OperationalError):
+        installation.tick()
+    installation.tick(times=12)
+    assert titles(acme) == ["Pool mine is down"]
+    assert Alert.objects.get(account=acme.account).resolved_at is None
 
 
 def test_a_process_whose_lease_ran_out_writes_nothing(

@@ -62,7 +62,6 @@ class Watcher:
         """What every watch sees now; one whose look fails is blind until the next, and the others go on."""
         for index, (names, every, look) in enumerate(LOOKS):
             if instant >= self.due.get(index, instant):
-                self.due[index] = instant + every
                 try:
                     self.found |= look(instant)
                 except db.Error:
@@ -70,4 +69,5 @@ class Watcher:
                 except Exception:
                     logger.exception("looking for %s failed", ", ".join(names))
                     self.found |= dict.fromkeys(names, BLIND)
+                self.due[index] = instant + every
         return self.found
