@@ -42,6 +42,8 @@ VALID, INVALID, READY, PENDING, PROCESSING = "valid", "invalid", "ready", "pendi
 # An authority may refuse a nonce at any time; the next request has another one.
 _NONCES = 5
 _PASSING = ("badNonce", "serverInternal")
+# What the library falls over where an answer is JSON of another shape.
+_NONSENSE = (ValueError, KeyError, TypeError, AttributeError)
 
 
 class Refusal(Exception):
@@ -293,7 +295,7 @@ class Conversation:
                 asked_too_often=status == 429,
                 passing=status >= 500,
             ) from error
-        except (errors.Error, requests.RequestException, josepy.errors.Error, ValueError, KeyError, TypeError) as error:
+        except (errors.Error, requests.RequestException, josepy.errors.Error, *_NONSENSE) as error:
             raise Refusal("The authority answers otherwise than ACME does.", wish=self._calls.wish) from error
 
 

@@ -176,7 +176,9 @@ def _begin(lease: Lease[CertificateOrder], order: CertificateOrder, wanted: list
 
 def _challenge(each: asking.Authorization, ways: dict[str, proving.Way]) -> dict[str, Any]:
     """What is answered for an authorization. Raises Refusal where the authority offers another way only."""
-    way = ways[f"*.{each.hostname}" if each.wildcard else each.hostname]
+    way = ways.get(f"*.{each.hostname}" if each.wildcard else each.hostname)
+    if way is None:
+        raise Refusal(f"The authority asks to prove {each.hostname}, which was not ordered.")
     offered = {one.kind: one for one in each.challenges}
     if way.kind not in offered:
         raise Refusal(f"The authority does not offer {way.kind} for {each.hostname}.")

@@ -14,6 +14,7 @@ from apps.compiler.model.fleet import Challenge
 from apps.core.clock import now
 from apps.core.concurrency import leases
 from apps.core.errors import FieldError, Invalid
+from apps.core.outbound import Answer
 from apps.core.secrets.sealing import seal
 from apps.definitions.freezing.snapshot import freeze
 from apps.definitions.freezing.zone_records import freeze_zone
@@ -22,7 +23,7 @@ from apps.definitions.models import Certificate, CertificateAuthority, Certifica
 from apps.definitions.reading.describing import describe
 from apps.definitions.services import delete_object, save_object
 from apps.fleet.models import Fleet
-from apps.issuing import proving, services
+from apps.issuing import asking, proving, services
 from tests.authorities import Authority
 from tests.e2e.name_server import NameServer, name_server
 
@@ -203,6 +204,24 @@ def test_an_authority_that_is_not_reached_is_told_and_asked_again_later(
     state, said = in_words(Certificate.objects.select_related("order").get(pk=row.pk), now())
     assert state == "failing"
     assert "The next try is in" in said
+
+
+@pytest.mark.parametrize("directory", [b"7", b"no JSON"])
+def test_an_authority_that_answers_nonsense_is_asked_again_later(
+    tutorial_env: Actor, acme: Actor, operator: Actor, directory: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking, "fetch", lambda *_, **__: Answer(200, {}, directory, 1, "127.0.0.1"))
+    authority(operator)
+    found = advanced(order(acme, HOST))
+    assert (found.failures, found.error) == (1, "The authority answers otherwise than ACME does.")
+
+
+def test_a_proof_that_nobody_ordered_is_refused(tutorial_env: Actor, acme: Actor, operator: Actor) -> None:
+    ways = proving.ways_of(acme.account, [HOST])
+    for wildcard, hostname in ((True, HOST), (False, "other.example")):
+        asked = asking.Authorization("https://ca/authz", hostname, wildcard, asking.PENDING, ())
+        with pytest.raises(asking.Refusal, match="which was not ordered"):
+            services._challenge(asked, ways)
 
 
 def test_two_workers_never_work_on_one_order(tutorial_env: Actor, acme: Actor, operator: Actor) -> None:
