@@ -106,8 +106,10 @@ class Counts:
 def totals() -> dict[str, dict[str, Counts]]:
     """By machine and kind, since Redis counts. Raises redis.RedisError."""
     client: Any = live.client()
-    hosts: Any = client.smembers(HOSTS)
-    return {host: _kinds([client.hgetall(_of(host))]) for host in sorted(hosts)}
+    counted = {host: client.hgetall(_of(host)) for host in sorted(client.smembers(HOSTS))}
+    if gone := [host for host, counts in counted.items() if not counts]:
+        client.srem(HOSTS, *gone)
+    return {host: _kinds([counts]) for host, counts in counted.items() if counts}
 
 
 def lately() -> dict[str, Counts]:

@@ -114,6 +114,9 @@ def test_times_of_the_console_are_summed_and_judged(live_redis: str, client: Cli
     http_times.flush()
     assert web.answers().state == State.WARNING
     assert http_times.totals()[http_times.HERE]["api"].requests == 31
+    live.client().sadd(http_times.HOSTS, "a-pod-of-last-month")
+    assert list(http_times.totals()) == [http_times.HERE]
+    assert live.client().smembers(http_times.HOSTS) == {http_times.HERE}
     client.get("/sign-in")
     client.get("/healthz")
     assert sum(http_times._counts[f"page:class:{number}xx"] for number in range(1, 6)) == 1
