@@ -23,6 +23,7 @@ from apps.accounts.hostnames.claims import (
     wildcards_over,
 )
 from apps.accounts.models import Account, Hostname
+from apps.core.clock import now
 from apps.core.errors import Invalid
 from apps.definitions.models import LoadBalancer
 from apps.definitions.services import apply_document, delete_object, save_object
@@ -132,6 +133,20 @@ def test_without_the_lock_they_would_pass_each_other(
         pytest.skip("SQLite has one writer at a time: there is no lock to take away")
     monkeypatch.setattr("apps.accounts.hostnames.claims.lock_words", list)
     assert owners_of_two_claims_that_pass_each_other(claim) == 2
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("given_up", "taken"), [("shop.example.org", "*.example.org"), ("*.example.org", "shop.example.org")]
+)
+def test_a_name_that_was_given_up_is_verified_no_more_where_others_verified_what_it_meets(
+    tutorial_env: Actor, acme: Actor, globex: Actor, given_up: str, taken: str
+) -> None:
+    before = claim_hostname(account=acme.account, name=given_up, verification="dns")
+    Hostname.objects.filter(pk=before.pk).update(released_at=now() - claims.COOLDOWN)
+    assert claim_hostname(account=globex.account, name=taken, verification="dns").verification == "dns"
+    again = claim_hostname(account=acme.account, name=given_up)
+    assert (again.pk, again.released_at, again.verification) == (before.pk, None, "")
 
 
 def test_wildcards_over_a_name_stop_before_the_top_level() -> None:

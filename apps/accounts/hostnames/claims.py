@@ -120,14 +120,22 @@ def claim_or_find(*, account: Account, name: str, verification: str = "") -> Cla
     if claim.released_at is not None:
         claim.released_at = None
         claim.save(update_fields=("released_at",))
-        if claim.verification == Hostname.Verification.GRANT and not _granted(account, name):
-            wait_again(claim)  # what it was given may have been taken back while it had let go of the name
+        if claim.verification and _lost_meanwhile(claim):
+            wait_again(claim)
     if not claim.verification:
         method = method or _inherited(account, name)
         _verify_first(claim, method) if present is None else verify_hostname(claim, method)
     if verification and not claim.verification:
         raise HostnameTaken(name)
     return Claimed(claim, present is None, waited)
+
+
+def _lost_meanwhile(claim: Hostname) -> bool:
+    """Whether it is not the account's any more: taken back, or verified by others since it had let go of the name."""
+    granted = claim.verification == Hostname.Verification.GRANT
+    if granted and not _granted(claim.account, claim.name):
+        return True
+    return is_kept_by_others(claim.account, claim.name, verification=claim.verification if granted else "")
 
 
 def _method(account: Account, name: str, verification: str) -> str:
