@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import django_filters as filters
+from django.core.exceptions import ValidationError
 from django.db.models import Q, QuerySet
 
 from apps.audit.models import Entry
 from apps.core.errors import FieldError, Invalid
+
+# The first and the last one have moments that are in no year of another zone.
+YEARS = range(2, 9999)
+
+
+def _in_our_years(at: datetime) -> None:
+    """Raise ValidationError for a time that may have no like in UTC."""
+    if at.year not in YEARS:
+        raise ValidationError(f"Use a time of the years {YEARS[0]} to {YEARS[-1]}.")
 
 
 class EntryFilter(filters.FilterSet):  # type: ignore[misc] # django-filter carries no types
@@ -23,8 +34,8 @@ class EntryFilter(filters.FilterSet):  # type: ignore[misc] # django-filter carr
     object = filters.CharFilter(field_name="object_label", lookup_expr="startswith", max_length=400)
     object_id = filters.NumberFilter(min_value=1, max_value=2**63 - 1)
     request_id = filters.CharFilter(max_length=64)
-    since = filters.IsoDateTimeFilter(field_name="at", lookup_expr="gte")
-    until = filters.IsoDateTimeFilter(field_name="at", lookup_expr="lt")
+    since = filters.IsoDateTimeFilter(field_name="at", lookup_expr="gte", validators=[_in_our_years])
+    until = filters.IsoDateTimeFilter(field_name="at", lookup_expr="lt", validators=[_in_our_years])
 
     class Meta:
         model = Entry

@@ -47,7 +47,9 @@ def test_lists_go_on_newest_first_and_narrow_by_the_filters_of_the_page(api: Api
 
 @pytest.mark.parametrize(
     ("query", "pointer"),
-    [("since=x", "/since"), ("colour=red", "/colour"), ("limit=0", "/limit"), ("q=%00", "/q"), ("cursor=x", "/cursor")],
+    [("since=x", "/since"), ("colour=red", "/colour"), ("limit=0", "/limit"), ("q=%00", "/q"), ("cursor=x", "/cursor")]
+    + [(f"since=0001-01-01T00:00:00%2B{zone}", "/since") for zone in ("00:00", "14:00")]
+    + [("until=9999-12-31T23:59:59-14:00", "/until")],
 )
 def test_a_wrong_parameter_is_refused_by_name(api: Api, query: str, pointer: str) -> None:
     assert assert_problem(api("GET", f"audit-entries?{query}"), 422)["errors"][0]["pointer"] == pointer
