@@ -158,7 +158,7 @@ def recognise(request: Any) -> Actor:
 def _stay_in(request: Any, account: Account) -> None:
     """Somebody taken out of the account whose forms stand open does nothing by them in another one."""
     before = request.session.get(CHOSEN)
-    if before == account.pk or (before is None and len(request.memberships) == 1):
+    if before == account.pk:
         return
     request.session[CHOSEN] = account.pk
     if before is not None:

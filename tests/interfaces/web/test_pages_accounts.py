@@ -209,11 +209,12 @@ def form_of(client: Client, path: str) -> dict[str, str]:
 INVITED = {"/email": "ann@example.com", "/role": "viewer"}
 
 
-def with_an_open_form(acme: Actor, globex: Actor) -> tuple[Client, dict[str, str]]:
-    """Somebody of both accounts, with the form open that invites people to acme."""
+def with_an_open_form(acme: Actor, globex: Actor, *, at_once: bool = True) -> tuple[Client, dict[str, str]]:
+    """Somebody of acme, and at once of globex too, with the form open that invites people to acme."""
     client_of(acme)
     user = User.objects.get()
-    Membership.objects.create(user=user, account=globex.account, role="admin")
+    if at_once:
+        Membership.objects.create(user=user, account=globex.account, role="admin")
     client = browser_of(user)
     return client, form_of(client, "/people/invite")
 
@@ -228,6 +229,15 @@ def test_a_form_that_stood_open_while_its_person_switched_accounts_does_nothing_
     assert "switched accounts in another tab" in page.content.decode()
     assert client.post("/people/invite", form_of(client, "/people/invite") | INVITED).status_code == 200
     assert Invitation.objects.get().account == globex.account
+
+
+def test_a_form_of_the_only_account_that_one_was_in_does_nothing_in_the_next_one(acme: Actor, globex: Actor) -> None:
+    client, of_acme = with_an_open_form(acme, globex, at_once=False)
+    user = User.objects.get()
+    Membership.objects.get(account=acme.account).delete()
+    Membership.objects.create(user=user, account=globex.account, role="admin")
+    page = client.post("/people/invite", of_acme | INVITED)
+    assert (page.status_code, Invitation.objects.count()) == (403, 0)
 
 
 @pytest.mark.parametrize("looked", [False, True])
