@@ -57,7 +57,7 @@ def _settings(found: Found, options: Namespace) -> dict[str, str]:
             raise Refused(f"{path} exists and is kept: change {name} there, or remove the file.")
         kept[name] = value
     theirs, ours = found.settings["environment"].get(KEY), kept.get(KEY, "")
-    if theirs and theirs not in (ours, *kept.get(FALLBACKS, "").split(",")):
+    if theirs and theirs not in (ours, *map(str.strip, kept.get(FALLBACKS, "").split(","))):
         raise Refused(f"{path} has another {KEY} than the backup: what it sealed could not be opened. Remove the file.")
     return kept
 
