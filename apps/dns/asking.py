@@ -138,5 +138,7 @@ def _store(answers: list[Answer]) -> None:
             },
         )
         moved = moved or made or not row.as_wanted
+    # All resolvers of a record are asked together: what is older is of one that its zone does not name any more.
+    ServedRecord.objects.filter(record__in=alive, asked_at__lt=moment).delete()
     if moved:
         publish("zones")

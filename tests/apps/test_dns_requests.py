@@ -137,6 +137,16 @@ def test_who_waits_longest_is_asked_first(operator: Actor, zone: Zone, monkeypat
     assert [each.name for each in asking._due(zone.pk)] == [f"new.{DOMAIN}", f"b.{DOMAIN}"]
 
 
+def test_what_a_resolver_said_that_the_zone_names_no_more_is_forgotten(operator: Actor, zone: Zone) -> None:
+    row, other = a_record(operator, zone, "www"), a_record(operator, zone, "other")
+    for each in (row, other):
+        ServedRecord.objects.create(record=each, resolver="198.51.100.1", asked_at=now() - timedelta(minutes=1))
+    question = asking.Question(row.pk, "192.0.2.53", f"www.{DOMAIN}", "A", ("192.0.2.1",))
+    asking._store([asking.Answer(question, ("192.0.2.1",))])
+    assert [each.resolver for each in row.served.all()] == ["192.0.2.53"]
+    assert [each.resolver for each in other.served.all()] == ["198.51.100.1"]
+
+
 OF_A_ZONE = {
     "192.0.2.53": ("192.0.2.53", 53),
     "192.0.2.53:5353": ("192.0.2.53", 5353),
