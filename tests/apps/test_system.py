@@ -16,6 +16,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from apps.accounts.actors import Actor
+from apps.cli.management.commands import schedule
 from apps.core.clock import database_now, now
 from apps.core.queue import SENT_AT, enqueue
 from apps.core.secrets.sealing import seal
@@ -96,6 +97,38 @@ def test_queues_tell_how_long_the_oldest_waits(live_redis: str) -> None:
     assert (late.state, late.message) == (State.WARNING, "Wake-ups wait in push.")
     live.client().rpush("push", "of another program")
     assert {each.name: each for each in queues()}["push"].oldest_s is None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_cannot_be_forgotten_keeps_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: object) -> None:
+        raise RuntimeError("broken")
+
+    heartbeat.beat("web")
+    Process.objects.update(heard_at=database_now() - timedelta(days=2))
+    monkeypatch.setattr("apps.observe.rolling.prune", fail)
+    monkeypatch.setattr("apps.status.services.prune", fail)
+    schedule.tidy()
+    assert not Process.objects.exists()
+
+
+def test_a_fleet_that_cannot_be_worked_on_here_keeps_no_other_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    worked: list[int] = []
+
+    def reconcile(*, fleet_id: int) -> None:
+        worked.append(fleet_id)
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr("apps.rollouts.services.fleets_to_sweep", lambda: [1, 2])
+    monkeypatch.setattr("apps.rollouts.services.reconcile_fleet", reconcile)
+    monkeypatch.setattr(schedule, "enqueue", lambda *_, **__: False)
+    monkeypatch.setattr("apps.rollouts.tickets.fleets_to_sweep", lambda _: [])
+    monkeypatch.setattr("apps.enrolment.renewing.due", lambda _: Node.objects.none())
+    monkeypatch.setattr("apps.enrolment.rotating.under_way", lambda: False)
+    monkeypatch.setattr("apps.dns.services.zones_to_sweep", list)
+    monkeypatch.setattr("apps.webhooks.delivering.due_webhooks", list)
+    schedule.sweep()
+    assert worked == [1, 2]
 
 
 def test_times_of_the_console_are_summed_and_judged(live_redis: str, client: Client) -> None:

@@ -10,6 +10,8 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django import db
@@ -160,8 +162,7 @@ def sweep() -> None:
     """Wake a worker for every fleet, zone and endpoint that needs one; fleets are worked on here without a broker."""
     for fleet_id in rollouts.fleets_to_sweep():
         if not enqueue(RECONCILE_TASK, fleet_id):
-            rollouts.reconcile_fleet(fleet_id=fleet_id)
-
+            _survive(partial(_reconcile, fleet_id))
     for fleet_id in tickets.fleets_to_sweep(now()):
         if not enqueue(tickets.TICKETS_TASK, fleet_id, expires_s=ZONE_SECONDS):
             tickets.bring(fleet_id=fleet_id)
@@ -226,24 +227,22 @@ def ask_resolvers() -> None:
 
 
 def tidy() -> None:
-    """Forget what is too old to be shown."""
-    rolling.prune(now())
-    renewing.prune(now())
-    tokens.prune(now())
-    slots.prune(now())
-    clouds.prune(now())
-    delivering.prune(now())
-    prune_schedule_runs(now())
-    advancing.prune(now())
-    canaries.prune(now())
-    dns.prune(now())
-    publishing.prune(now())
-    evaluate_measurements(now())
-    evaluating.prune(now())
-    telling.prune(now())
-    days.prune(now())
-    status.prune(now())
-    heartbeat.forget()
+    """Forget what is too old to be shown; where one part cannot, the others do."""
+    for forget in (
+        *(rolling.prune, renewing.prune, tokens.prune, slots.prune, clouds.prune, delivering.prune),
+        *(prune_schedule_runs, advancing.prune, canaries.prune, dns.prune, publishing.prune, evaluate_measurements),
+        *(evaluating.prune, telling.prune, days.prune, status.prune),
+    ):
+        _survive(partial(_forget, forget))
+    _survive(heartbeat.forget)
+
+
+def _forget(forget: Callable[[datetime], object]) -> None:
+    forget(now())
+
+
+def _reconcile(fleet_id: int) -> None:
+    rollouts.reconcile_fleet(fleet_id=fleet_id)
 
 
 def count_pools() -> None:
