@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from django.contrib.auth.password_validation import CommonPasswordValidator
+
 from controlplane import shapes
 from controlplane.admin import environment_file
 from controlplane.admin.refusal import Refused, answer, secret_line
@@ -60,8 +62,11 @@ def _must_fit(url: str, database: str, redis: str) -> None:
 
 
 def _password(options: Namespace) -> str:
-    """Of the first operator."""
-    return secret_line(options.password_file, "Password of the first operator", new=True)
+    """Of the first operator; what would be refused once everything is there is refused at once."""
+    found = secret_line(options.password_file, "Password of the first operator", new=True)
+    if found.lower().strip() in CommonPasswordValidator().passwords:
+        raise Refused("Password of the first operator: this one is too common. Nothing was done.")
+    return found
 
 
 def _make(var: Path) -> None:
