@@ -18,7 +18,7 @@ def found_operator(*, username: str, password: str) -> Account:
     account = Account.objects.filter(kind=Account.Kind.OPERATOR).order_by("id").first()
     if account is None:
         account = Account.objects.create(name=OPERATOR, title="Platform", kind=Account.Kind.OPERATOR)
-    user, _ = User.objects.get_or_create(username=username)
+    user = User.objects.filter(username__iexact=username).first() or User(username=username)
     validate_password(password, user)
     user.set_password(password)
     user.is_active = True

@@ -12,6 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 
+from apps.accounts.bootstrap import found_operator
 from apps.accounts.models import User
 from apps.audit.models import Entry
 from apps.core.clock import now
@@ -167,3 +168,9 @@ def test_a_new_password_needs_the_old_one_and_ends_other_sessions(ada: User) -> 
 )
 def test_a_browser_is_named_in_words(agent: str, words: str) -> None:
     assert device_of(agent) == words
+
+
+def test_the_first_person_whose_name_is_written_in_another_case_is_no_second_one(ada: User) -> None:
+    found_operator(username="Ada", password=NEW)
+    assert User.objects.get() == ada
+    assert Client().post("/sign-in", {"username": "ada", "password": NEW}).status_code == 302

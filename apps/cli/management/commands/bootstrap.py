@@ -33,7 +33,7 @@ class Command(BaseCommand):
 
     def handle(self, *_: Any, **options: Any) -> None:
         """Found what is asked for, in one transaction with its audit entries."""
-        if options["once"] and User.objects.filter(username=options["username"]).exists():
+        if options["once"] and User.objects.filter(username__iexact=options["username"]).exists():
             self.stdout.write(f"There is a person named {options['username']}; nothing was changed.")
             return
         with transaction.atomic():  # what is founded and its audit entry are there together or not at all
