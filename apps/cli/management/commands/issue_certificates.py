@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -37,14 +37,23 @@ class Command(BaseCommand):
                 raise CommandError(f"{name!r} is not a node's name: use lowercase letters, digits, dots and dashes.")
         out.mkdir(parents=True, exist_ok=True, mode=0o700)
         now = dt.datetime.now(dt.UTC)
+        names = (CLIENT, *options["name"])
+        if _is_half(out) and _all_there(out, names):
+            self.stdout.write("Everything exists and is kept")
+            return
+        if _is_half(out):
+            raise CommandError(
+                f"Nothing was written: {out} has only one of ca.pem and ca.key. Bring the other one back for now, "
+                "or make a new authority in an empty folder."
+            )
         authority = self._keep_or_write(out, "ca", partial(pki.make_authority, now))
-        for name in (CLIENT, *options["name"]):
+        for name in names:
             issue = partial(pki.issue, authority, name, client=name == CLIENT, now=now, days=options["days"])
             self._keep_or_write(out, name, issue)
 
     def _keep_or_write(self, out: Path, name: str, make: Callable[[], pki.Pair]) -> pki.Pair:
-        certificate, key = out / f"{name}.pem", out / f"{name}.key"
-        if certificate.exists() and key.exists():
+        certificate, key = _files(out, name)
+        if _all_there(out, [name]):
             self.stdout.write(f"{certificate} exists and is kept")
             return pki.Pair(certificate.read_bytes(), key.read_bytes())
         pair = make()
@@ -53,3 +62,18 @@ class Command(BaseCommand):
                 stream.write(content)
         self.stdout.write(f"{certificate} written")
         return pair
+
+
+def _files(out: Path, name: str) -> tuple[Path, Path]:
+    """Certificate and key."""
+    return out / f"{name}.pem", out / f"{name}.key"
+
+
+def _all_there(out: Path, names: Iterable[str]) -> bool:
+    return all(path.exists() for name in names for path in _files(out, name))
+
+
+def _is_half(out: Path) -> bool:
+    """Whether the key of the authority is kept elsewhere, as it should be; a new one would be believed by nobody."""
+    certificate, key = _files(out, "ca")
+    return certificate.exists() != key.exists()
