@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import io
+import re
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -10,6 +12,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from django.core.management import call_command
 from django.db.models import F
 from django.test import Client
 from pytest_django.fixtures import Settings
@@ -31,6 +34,7 @@ from apps.fleet.models import Authority, EnrolmentToken, Node, NodeCertificate
 from apps.observe.models import NodeReport
 from tests.apps.at_once import at_once
 from tests.apps.enrolment_env import Env, env, request
+from tests.architecture.sources import ROOT
 
 __all__ = ["env"]
 
@@ -90,6 +94,17 @@ def test_a_tag_alone_reaches_no_node_and_a_move_reaches_all(env: Env) -> None:
     first = save()
     assert save(tags={"rack": "a1"}) == first
     assert save(tags={"rack": "a1"}, port_offset=7) > first
+
+
+def test_the_role_of_the_agent_finds_the_token_in_what_the_command_prints(env: Env) -> None:
+    role = (ROOT / "deploy/ansible/roles/spillway_agent/tasks/enrol.yml").read_text()
+    form = re.search(r"spillway_agent_made\.stdout .* regex_search\('(.+?)'\)", role)
+    assert form is not None
+    printed = io.StringIO()
+    call_command("nodes", "enrol", "us-1", "--fleet", "here", stdout=printed)
+    found = re.search(form[1], printed.getvalue())
+    assert found is not None
+    assert env.enrol(found[0]).node == "us-1"
 
 
 def test_nothing_of_a_token_is_stored_but_a_digest(env: Env) -> None:
