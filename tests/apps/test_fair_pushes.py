@@ -115,6 +115,7 @@ def test_many_changes_of_one_fleet_hardly_delay_a_change_of_another(
     assert behind(django_capture_on_commit_callbacks, worker, env, flood, "random") <= 2 * alone
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow(reason="asks every node for each of thirty wake-ups")
 def test_control_where_each_wake_up_asks_the_nodes_another_fleet_waits_for_all_of_them(
     env: Env,
@@ -154,6 +155,7 @@ def test_a_change_goes_out_with_the_next_push_however_many_others_come_with_ever
     assert pushes_until_live(env, monkeypatch, flood=flood) == 1
 
 
+@pytest.mark.exhaustive
 def test_control_where_a_push_takes_one_change_it_waits_for_all_before_it(
     env: Env, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -106,6 +106,7 @@ def test_what_is_written_down_of_a_refusal_has_no_id_of_ours(env: Env) -> None:
     assert unsaid(texts) == []
 
 
+@pytest.mark.exhaustive
 def test_control_without_translation_ids_are_found(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(node_words, "_label", lambda found, _: found[0])
     assert {"lst-1", "pool-1"} <= {text.partition("-")[0] + "-1" for text in unsaid(texts_of_a_refusal(env))}

@@ -254,6 +254,7 @@ def test_fleets_of_other_accounts_are_not_waited_for(env: Env) -> None:
     assert standing("there")[:2] == ("done", 1)
 
 
+@pytest.mark.exhaustive
 def test_control_without_the_order_both_have_it_at_once(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proving, "of_earlier_stages", lambda _fleet: [])
     change(env)

@@ -377,6 +377,7 @@ def test_what_an_earlier_rollout_did_is_not_taken_for_how_it_was(env: Env) -> No
     assert Rollout.objects.filter(gates__0__passed=False).exists()
 
 
+@pytest.mark.exhaustive
 def test_control_without_the_gate_a_bad_change_reaches_every_node(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("apps.rollouts.waves.soaking.regressions", lambda *_: {})
     change(env)

@@ -124,6 +124,7 @@ def test_a_healthy_node_gets_the_next_change_within_a_second_while_another_is_si
     assert steps == {"n1": "done", "n2": "waiting"}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow(reason="a node is silent for a while")
 @pytest.mark.django_db(transaction=True)  # as above
 def test_control_a_worker_that_waits_for_all_nodes_keeps_the_healthy_one_waiting(

@@ -65,6 +65,7 @@ def test_who_is_refused_again_and_again_holds_up_nobody_else(restless: Env) -> N
     assert ended.index("done") <= 2
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow(reason="a dozen rollouts after one another")
 def test_control_without_that_the_others_wait_for_each_of_its_objects(
     restless: Env, monkeypatch: pytest.MonkeyPatch

@@ -291,6 +291,7 @@ def test_no_secret_is_in_the_bundle_wherever_it_was(
     assert {"web", "Certificates of the console"} <= set(found.split('"')), "it says something all the same"
 
 
+@pytest.mark.exhaustive
 def test_control_a_bundle_that_is_not_cleaned_holds_them(
     operator: Actor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, live_redis: str
 ) -> None:

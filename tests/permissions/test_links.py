@@ -83,6 +83,7 @@ def test_every_link_leads_somewhere(env: Env, readers: dict[Caller, Reader], par
     assert list(readers[caller].dead(pages)) == []
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow(reason="the world of all kinds is filled for it when it runs first on its worker")
 def test_control_a_link_to_what_is_not_there_is_found(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
     told = Entry.objects.filter(account=env.accounts["own"], object_kind="Route").latest("id")

@@ -17,6 +17,7 @@ from apps.accounts.models import Account
 from apps.api.v1 import views
 from apps.definitions import selectors
 from apps.definitions.models import Backend, Pool
+from tests.breadth import first_of
 from tests.permissions.asking import errors_of, foreign_id_errors, path_of, send, undone, written
 from tests.permissions.callers import ADMIN, FOREIGN_OWNER, MEMBERS, Caller, callers_of, main_callers_of
 from tests.permissions.env import OWNERS, Env, watched
@@ -130,14 +131,18 @@ def everybodys(actor: Actor) -> Any:
     return rows.order_by("account__name", "name")
 
 
-@pytest.mark.parametrize("url", ["api:pools-detail", "api:pools-list", "api:pools-named", "web:pool", "web:pool-edit"])
+@pytest.mark.parametrize(
+    "url", first_of(2, ["api:pools-detail", "web:pool", "api:pools-list", "api:pools-named", "web:pool-edit"])
+)
 def test_a_selector_that_forgets_the_account_is_found(env: Env, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selectors, "pools", everybodys)
     monkeypatch.setitem(views.NOUNS, "pools", replace(views.NOUNS["pools"], rows=everybodys))
     assert errors_at(env, url) != []
 
 
-@pytest.mark.parametrize("url", ["api:routes-list", "api:certificates-list", "api:hostnames-list", "web:routes"])
+@pytest.mark.parametrize(
+    "url", first_of(1, ["api:routes-list", "api:certificates-list", "api:hostnames-list", "web:routes"])
+)
 def test_an_actor_who_sees_everything_is_found_at_every_list(
     env: Env, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -62,6 +62,7 @@ def test_no_run_of_a_stack_does_either(env: Env) -> None:
         assert unsaid(words_of("html", answer.content.decode())) == []
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow(reason="renders the page of a node in the whole world")
 def test_control_a_node_whose_words_were_not_translated_is_found(env: Env) -> None:
     Node.objects.filter(pk=env.objects["node"].pk).update(name="lst-1")

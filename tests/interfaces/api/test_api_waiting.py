@@ -167,6 +167,7 @@ def test_the_command_fails_and_names_what_is_quarantined(
         assert REFUSED in capsys.readouterr().err
 
 
+@pytest.mark.exhaustive
 def test_control_without_a_look_at_the_quarantine_it_would_be_called_live(
     house: Api, poisoned: Env, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -224,6 +225,7 @@ def test_the_command_fails_and_says_why_when_the_change_is_not_live(
     assert "Fleet here is held at revision 1" in capsys.readouterr().err
 
 
+@pytest.mark.exhaustive
 def test_control_without_live_in_the_body_of_keyed_answers_the_command_fails_always(
     house: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

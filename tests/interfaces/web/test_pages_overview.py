@@ -59,6 +59,7 @@ def test_a_region_that_spills_is_not_all_good(env: Env) -> None:
     assert "Spilling" in text
 
 
+@pytest.mark.exhaustive
 def test_control_without_overflow_and_problems_all_is_good(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
     quiet = replace(selectors.flow_overall(env.operator), lanes=(), regions=())
     monkeypatch.setattr(selectors, "flow_overall", lambda *_: quiet)

@@ -84,6 +84,7 @@ def test_all_tabs_of_an_account_cost_one_computation_for_each_sample(env: Env, m
         assert sorted(made) == samples * ["acme"] + samples * ["operator"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("shared", [True, False])
 def test_control_without_turns_of_events_each_tab_computes(
     env: Env, made: list[str], shared: bool, monkeypatch: pytest.MonkeyPatch
