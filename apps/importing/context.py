@@ -33,9 +33,9 @@ class Context:
     stand_ins: dict[str, list[str]] = field(default_factory=dict)
     network_lists: dict[tuple[str, ...], str] = field(default_factory=dict)
 
-    def name(self, kind: str, text: str) -> str:
+    def name(self, kind: str, text: str, apart: str = "") -> str:
         """A name of ours for one of the old file; equal ones get equal names, different ones different names."""
-        return self.names.name(kind, text)
+        return self.names.name(kind, text, apart)
 
     def free_name(self, kind: str, text: str, taken: Container[str]) -> str:
         """The same for one whose name is not to be among these."""

@@ -20,9 +20,9 @@ class Names:
     given: dict[tuple[str, str], str] = field(default_factory=dict)
     _taken: dict[str, set[str]] = field(default_factory=dict)
 
-    def name(self, kind: str, text: str) -> str:
-        """A name of ours for one of the old file."""
-        key = (kind, text)
+    def name(self, kind: str, text: str, apart: str = "") -> str:
+        """A name of ours for one of the old file; `apart` tells equal texts apart and stands in no name."""
+        key = (kind, f"{text}\0{apart}" if apart else text)
         if key not in self.given:
             taken = self._taken.setdefault(kind, set())
             self.given[key] = _free(_plain(self.prefix + text.removeprefix(self.prefix), kind), taken)

@@ -360,3 +360,17 @@ def test_a_pattern_that_begins_with_any_sign_is_a_route(expression: str) -> None
     found = frontend(f"use_backend b if {{ path_reg {expression} }}", "default_backend a")
     assert {each[-1] for each in routes(found)} == {"a", "b"}
     assert verdict_of(found, f"use_backend b if {{ path_reg {expression} }}")[0] is Verdict.MAPPED
+
+
+def test_names_of_routes_say_what_a_condition_asks_and_not_the_value_that_may_be_a_secret() -> None:
+    found = frontend(
+        "use_backend b if { req.hdr(X-Api-Key) s3cret-one } METH_POST",
+        "use_backend c if { req.hdr(X-Api-Key) s3cret-two } METH_POST",
+        "use_backend d if { req.cook(session) s3cret-three } || { url_param(token) s3cret-four }",
+        "default_backend a",
+    )
+    names = [each["name"] for each in found.documents if each["kind"] == "Route"]
+    assert not any("s3cret" in name for name in names)
+    assert len(set(names)) == len(names)
+    assert {"fe-any-method-post-x-api-key", "fe-any-session", "fe-any-token", "fe-any"} <= {*names}
+    assert "s3cret-four" in str(found.documents)

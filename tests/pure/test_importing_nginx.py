@@ -442,3 +442,11 @@ def test_the_name_of_such_an_answer_is_one_however_long_that_of_the_redirect_is(
     assert len(names) == len(set(names))
     assert sum("fixed_response" in each["action"] for each in routes(found)) >= 3
     assert all(name.startswith("old-") and len(name) <= 63 for name in names)
+
+
+def test_names_of_routes_do_not_say_the_value_of_a_header_that_may_be_a_secret() -> None:
+    keys = [f"if ($http_x_api_key = s3cret-{word}) {{ return 403; }}" for word in ("one", "two")]
+    found = server("location / {", *keys, "proxy_pass http://a; }")
+    names = [each["name"] for each in found.documents if each["kind"] == "Route"]
+    assert len(set(names)) == len(names) == 3
+    assert not any("s3cret" in name for name in names)

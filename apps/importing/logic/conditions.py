@@ -15,6 +15,8 @@ from apps.importing.values.networks import addresses, common, written
 
 MOST_NETWORKS = 100
 _FIELDS = {"header": "headers", "query": "query", "cookie": "cookies"}
+# What names say with its value; that of a header, parameter or cookie may prove who asks.
+_SAID = frozenset({"method", "scheme"})
 WEBSOCKET = {"name": "Sec-WebSocket-Key", "match": "present"}
 WEBSOCKET_WHY = "WebSockets are known by the header Sec-WebSocket-Key, which they must send."
 
@@ -75,6 +77,20 @@ def _pattern(atom: Atom) -> str | None:
     literals = [literal(value, ignore_case=atom.ignore_case) for value in atom.values]
     text = before + (literals[0] if len(literals) == 1 else f"({'|'.join(literals)})") + after
     return checked(text) if len(text) <= LONGEST else None
+
+
+def called(atoms: Iterable[Atom]) -> str:
+    """What the name of a route says of them."""
+    words = (
+        f"{atom.subject}-{atom.values[0]}" if atom.subject in _SAID and atom.values else atom.name or atom.subject
+        for atom in atoms
+    )
+    return "".join(f"-{word}" for word in sorted(words))
+
+
+def told_apart(atoms: Iterable[Atom]) -> str:
+    """All that they ask, which no name may say."""
+    return "-".join(sorted(map(repr, atoms)))
 
 
 def conditions_of(atoms: Iterable[Atom]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from apps.compiler import grammar
 from apps.compiler.grammar import GrammarError
 from apps.compiler.grammars import rewriting
 from apps.importing.context import Context
-from apps.importing.logic.conditions import conditions_of
+from apps.importing.logic.conditions import called, conditions_of, told_apart
 from apps.importing.logic.decisions import Decision, Effect
 from apps.importing.logic.outcomes import Outcome, Unsayable, outcome_of
 from apps.importing.logic.paths import EXACT, PREFIX, REGEX, Key
@@ -57,7 +57,7 @@ class Routes:
             spec["rules"] = rules
         text = f"{self.load_balancer}-{'any' if hostname == '*' else hostname.replace('*', 'any')}"
         text += f"-{draft.key.text}" if draft.key.text != "/" else ""
-        name = self.context.name("Route", text + "-".join(["", *sorted(map(repr, draft.conditions))]))
+        name = self.context.name("Route", text + called(draft.conditions), told_apart(draft.conditions))
         if name in self.made.routes:
             name = self.context.free_name("Route", f"{text}-more", self.made.routes)
         self.made.routes[name] = json.loads(json.dumps(spec))

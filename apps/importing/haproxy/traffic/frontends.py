@@ -22,7 +22,7 @@ from apps.importing.haproxy.text.sections import Section
 from apps.importing.haproxy.traffic.context import Context
 from apps.importing.haproxy.traffic.pages import error_pages, pages_of
 from apps.importing.logic.answers import about_host
-from apps.importing.logic.conditions import conditions_of
+from apps.importing.logic.conditions import called, conditions_of, told_apart
 from apps.importing.logic.decisions import Effect, Program
 from apps.importing.logic.formulas import Atom, atoms_of
 from apps.importing.logic.hostnames import example_of
@@ -225,7 +225,7 @@ class Frontends:
         if rules:
             spec["rules"] = rules
         text = f"{load_balancer}-{'any' if hostname == '*' else hostname.replace('*', 'any')}{_slug(draft)}"
-        name = self.context.name("Route", text + "-" + "-".join(sorted(map(_word, draft.conditions))))
+        name = self.context.name("Route", text + called(draft.conditions), told_apart(draft.conditions))
         if name in self.made.routes:
             name = self.context.free_name("Route", f"{text}-more", self.made.routes)
         self.made.routes[name] = spec
@@ -340,7 +340,3 @@ def _rules(outcome: Outcome, pages: dict[str, Any]) -> dict[str, Any]:
 def _slug(draft: Draft) -> str:
     text = draft.key.text if draft.key.text != "/" or draft.key.kind != "prefix" else ""
     return f"-{text}" if text else ""
-
-
-def _word(atom: Atom) -> str:
-    return (atom.name or atom.subject) + ("-" + atom.values[0] if atom.values and atom.subject != "source" else "")
