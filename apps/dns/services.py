@@ -171,7 +171,8 @@ def _joined(waiting: dict[str, Any] | None, asked: dict[str, Any]) -> dict[str, 
     if waiting is None:
         return asked
     if bool(waiting.get("adopt_existing")) != asked["adopt_existing"]:
-        raise Conflict(f"A repair requested by {waiting.get('actor', '')} is pending; try again when it is done.")
+        # Not by whom: the zone may be another account's as well, and its people are no business of this one.
+        raise Conflict("A repair of another kind is pending; try again when it is done.")
     keys = sorted({(str(name), str(kind)) for name, kind in [*waiting["keys"], *asked["keys"]]})
     words = {
         word: ", ".join(dict.fromkeys(filter(None, (str(waiting.get(word, "")), asked[word]))))

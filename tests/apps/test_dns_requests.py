@@ -81,8 +81,9 @@ def test_nobody_takes_over_what_another_asked_only_to_repair(operator: Actor, zo
     for label in ("one", "two"):
         a_record(operator, zone, label)
     services.repair(actor=operator, zone_id=zone.pk, keys=[key("one")])
-    with pytest.raises(Conflict):
+    with pytest.raises(Conflict) as caught:
         services.repair(actor=operator, zone_id=zone.pk, keys=[key("two")], adopt_existing=True)
+    assert caught.value.detail == "A repair of another kind is pending; try again when it is done."
     assert (asked(zone)["keys"], asked(zone)["adopt_existing"]) == ([list(key("one"))], False)
 
 
