@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from apps.capacity.measure.results import Point
 from apps.web.drawing.axes import linear, logarithmic
-from apps.web.drawing.runs import Held, SecondPoint, draw_curve, draw_seconds, short, thinned
+from apps.web.drawing.runs import Held, SecondPoint, draw_curve, draw_seconds, thinned
 
 RATES = st.floats(0.01, 1e6)
 
@@ -86,8 +86,3 @@ def test_steps_before_the_first_second_shown_are_left_out() -> None:
     held = [Held(0, 5, "good", "old"), Held(100, 110, "bad", "new")]
     drawing = draw_seconds([moment(at) for at in range(95, 120)], held, max_latency_ms=600, prefix="x", sentence="s")
     assert [area.title for area in drawing.plots[0].areas] == ["new"]
-
-
-@pytest.mark.parametrize(("value", "words"), [(15.0, "15"), (15.66, "15.7"), (0.25, "0.25"), (12345.6, "12,346")])
-def test_numbers_are_short(value: float, words: str) -> None:
-    assert short(value) == words

@@ -99,6 +99,7 @@ class Hub:
         finally:
             self._clients.discard(client)
             self._users[who] -= 1
+            self._users += Counter()  # who has no stream left is forgotten
 
     def __len__(self) -> int:
         return len(self._clients)

@@ -12,10 +12,10 @@ from apps.capacity import selectors
 from apps.capacity.measure.comparisons import request_comparison
 from apps.capacity.models import Run
 from apps.core.errors import Invalid
+from apps.core.written.numbers import plain
 from apps.web.capacity.live import words_of
 from apps.web.capacity.result import capacity_of, confidence_of
 from apps.web.capacity.words import address_of, load_words, mark_of, objective_words, through
-from apps.web.drawing.runs import short
 from apps.web.kit.figures import share
 from apps.web.kit.pages import PageRequest, page, post_page, show
 
@@ -67,7 +67,7 @@ def verdict_of(first: Run, second: Run) -> tuple[str, str]:
         return "", f"Run {second.pk} takes {change} than run {first.pk}; the confidence is unknown."
     low_one, high_one, low_two, high_two = (float(value or 0) for value in spans)
     if low_one <= high_two and low_two <= high_one:
-        return "", f"No difference can be shown: the ranges around {short(one)} and {short(two)} requests/s overlap."
+        return "", f"No difference can be shown: the ranges around {plain(one)} and {plain(two)} requests/s overlap."
     return (
         "good" if two > one else "warn",
         f"Run {second.pk} takes {change} than run {first.pk}: their ranges do not overlap.",
@@ -82,7 +82,7 @@ def _rows(first: Run, second: Run) -> list[tuple[str, str, str]]:
     def pair(name: str, one: str, two: str) -> tuple[str, str, str]:
         return name, one or "–", two or "–"
 
-    capacities = [f"{short(value)}/s" if (value := capacity_of(run)) is not None else "" for run in (first, second)]
+    capacities = [f"{plain(value)}/s" if (value := capacity_of(run)) is not None else "" for run in (first, second)]
     flights = [str(result.get("in_flight_limit") or "") for result in both]
     rows = [pair("Capacity", *capacities), pair("Confidence", confidence_of(first), confidence_of(second))]
     rows += [
@@ -133,7 +133,7 @@ def _run(run: Run) -> dict[str, Any]:
     return {
         "run": run,
         "mark": mark_of(run),
-        "capacity": f"{short(capacity)}/s" if capacity is not None else "–",
+        "capacity": f"{plain(capacity)}/s" if capacity is not None else "–",
         "confidence": confidence_of(run),
     }
 
@@ -156,4 +156,4 @@ def _difference(each: dict[str, Any]) -> dict[str, Any]:
 def _amount(field: str, value: float) -> str:
     if field == "error_rate":
         return share(value)
-    return words_of(value) if field.endswith("_ms") else f"{short(value)}/s"
+    return words_of(value) if field.endswith("_ms") else f"{plain(value)}/s"

@@ -20,7 +20,7 @@ from apps.capacity.run.abort_conditions import (
 from apps.core.clock import now
 from apps.core.written.numbers import plain
 from apps.web.capacity.words import PURPOSES, spoken
-from apps.web.drawing.runs import Drawing, Held, SecondPoint, draw_seconds, short
+from apps.web.drawing.runs import Drawing, Held, SecondPoint, draw_seconds
 from apps.web.kit.figures import amount, share
 
 SHOWN = 240  # seconds of a run that goes on
@@ -85,7 +85,7 @@ def _held(step: Step, start: datetime) -> Held:
 
 def asked(step: Step) -> str:
     """What a step held: `12 requests/s` or `20 users`."""
-    return f"{step.users:,} users" if step.users else f"{short(step.rate)} requests/s"
+    return f"{step.users:,} users" if step.users else f"{plain(step.rate)} requests/s"
 
 
 def words_of(milliseconds: float | None) -> str:
@@ -103,8 +103,8 @@ def figures_now(run: Run, seconds: Sequence[Second]) -> dict[str, Any]:
     old = now() - last.at
     errors = last.errors / (last.answered + last.errors) if last.answered + last.errors else None
     return {
-        "target": short(last.target),
-        "wanted": f"of {short(last.target)}/s",
+        "target": plain(last.target),
+        "wanted": f"of {plain(last.target)}/s",
         "offered": amount(last.offered),
         "answered": amount(last.answered),
         "errors": share(errors),
@@ -131,7 +131,7 @@ def phase(run: Run, seconds: Sequence[Second], steps: Sequence[Step]) -> str:
         return "The load generator is starting."
     rate = seconds[-1].target
     return (
-        f"Holding {short(rate)} requests/s.{known}" if rate else f"The queue of the previous step is draining.{known}"
+        f"Holding {plain(rate)} requests/s.{known}" if rate else f"The queue of the previous step is draining.{known}"
     )
 
 
@@ -140,12 +140,12 @@ def _known(steps: Sequence[Step]) -> str:
     good = max((step.rate for step in steps if step.status == "good"), default=None)
     bad = min((step.rate for step in steps if step.status == "bad"), default=None)
     if good is not None and bad is not None and good < bad:
-        return f" {short(good)} met the objective and {short(bad)} did not. The capacity is in between."
+        return f" {plain(good)} met the objective and {plain(bad)} did not. The capacity is in between."
     if good is not None and bad is not None:
-        return f" {short(good)} met the objective, although one step at {short(bad)} did not. More steps decide."
+        return f" {plain(good)} met the objective, although one step at {plain(bad)} did not. More steps decide."
     if good is not None:
-        return f" {short(good)} met the objective. No rate has failed yet."
-    return f" {short(bad)} did not meet the objective." if bad is not None else ""
+        return f" {plain(good)} met the objective. No rate has failed yet."
+    return f" {plain(bad)} did not meet the objective." if bad is not None else ""
 
 
 def abort_conditions(run: Run, seconds: Sequence[Second]) -> list[AbortCondition]:
@@ -193,7 +193,7 @@ def _first_p95(run: Run) -> Iterable[float | None]:
 
 
 def _used(id_: str, name: str, value: float, most: float, of: str) -> AbortCondition:
-    return _condition(id_, name, value / most if most else 0.0, f"{short(value)} {of}")
+    return _condition(id_, name, value / most if most else 0.0, f"{plain(value)} {of}")
 
 
 def _condition(id_: str, name: str, part: float, text: str) -> AbortCondition:

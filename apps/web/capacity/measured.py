@@ -11,8 +11,8 @@ from django.db.models import Max
 from apps.accounts.actors import Actor
 from apps.capacity import selectors
 from apps.capacity.models import Run
+from apps.core.written.numbers import plain
 from apps.web.capacity.result import capacity_of, confidence_of
-from apps.web.drawing.runs import short
 
 BackendKey = tuple[int, int]  # ids of a pool and of a region
 
@@ -49,6 +49,6 @@ def measured(
     for run in Run.objects.filter(pk__in=list(newest)):
         value = capacity_of(run)
         if value is not None and run.pool_id and run.region_id:
-            text = f"{short(value)} requests/s"
+            text = f"{plain(value)} requests/s"
             found[run.pool_id, run.region_id] = Measured(run.pk, value, text, confidence_of(run), run.ended_at)
     return found

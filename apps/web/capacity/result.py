@@ -8,9 +8,10 @@ from typing import Any
 from apps.capacity.measure.results import Point, Result, result_of
 from apps.capacity.models import Run
 from apps.capacity.use import staleness
+from apps.core.written.numbers import plain
 from apps.web.capacity.live import words_of
 from apps.web.capacity.words import LIMITED_BY, inconclusive, spoken
-from apps.web.drawing.runs import draw_curve, short
+from apps.web.drawing.runs import draw_curve
 from apps.web.kit.figures import share
 
 CURVE_LEGEND = (("p50", "p50"), ("p95", "p95"), ("p99", "p99"), ("objective", "objective"))
@@ -28,7 +29,7 @@ def result_context(run: Run) -> dict[str, Any]:
         "again": again,
         "stale": staleness.verdict(run),
         "applied": _sentence(run.result.get("applied")),
-        "capacity": short(found.capacity) if found.capacity is not None else "",
+        "capacity": plain(found.capacity) if found.capacity is not None else "",
         "confidence": confidence_words(found),
         "limited_by": LIMITED_BY.get(found.limited_by, found.limited_by),
         "bottleneck": _sentence(run.result.get("bottleneck")),
@@ -45,14 +46,14 @@ def result_context(run: Run) -> dict[str, Any]:
 def confidence_words(found: Result) -> str:
     """How sure the number is: `95 % sure: between 14.8 and 15.6`."""
     if found.capacity is None and found.inconclusive and found.low is not None:
-        below = f", below {short(found.high)}/s" if found.high is not None else ""
-        return f"at least {short(found.low)}/s{below}, not confirmed"
+        below = f", below {plain(found.high)}/s" if found.high is not None else ""
+        return f"at least {plain(found.low)}/s{below}, not confirmed"
     if found.capacity is None:
         return "no rate met the objective" if found.met is False else "not found"
     sure = f"{100 * found.confidence:g} % sure"
     if found.low is not None and found.high is not None:
-        return f"{sure}: between {short(found.low)} and {short(found.high)}"
-    return f"{sure}: at least {short(found.low if found.low is not None else found.capacity)}"
+        return f"{sure}: between {plain(found.low)} and {plain(found.high)}"
+    return f"{sure}: at least {plain(found.low if found.low is not None else found.capacity)}"
 
 
 def confidence_of(run: Run) -> str:
@@ -78,14 +79,14 @@ def _curve(found: Result, below: float) -> Any:
 def _row(point: Point) -> dict[str, Any]:
     """A row of the curve's table twin."""
     return {
-        "rate": short(point.rate),
+        "rate": plain(point.rate),
         "users": point.users,
-        "answered": short(point.answered),
+        "answered": plain(point.answered),
         "p50": words_of(point.p50_ms),
         "p95": words_of(point.p95_ms),
         "p99": words_of(point.p99_ms),
         "errors": share(point.error_rate),
-        "in_flight": short(point.in_flight),
+        "in_flight": plain(point.in_flight),
         "good": point.status == "good",
     }
 

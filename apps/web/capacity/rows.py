@@ -10,10 +10,10 @@ from django.db.models import Max
 from apps.accounts.actors import Actor
 from apps.capacity import selectors
 from apps.capacity.models import Run
+from apps.core.written.numbers import plain
 from apps.definitions.models import CapacityTest, Schedule
 from apps.web.capacity.result import capacity_of, confidence_of
 from apps.web.capacity.words import guard_words, inconclusive, load_words, mark_of, objective_words
-from apps.web.drawing.runs import short
 
 
 def rows_of(actor: Actor, tests: Sequence[CapacityTest]) -> list[dict[str, Any]]:
@@ -32,7 +32,7 @@ def _row(test: CapacityTest, measured: Run | None, going: Run | None, following:
         "objective": objective_words(test.objective),
         "guards": guard_words(test.guards),
         "measured": measured,
-        "capacity": short(value) if measured and (value := capacity_of(measured)) is not None else "",
+        "capacity": plain(value) if measured and (value := capacity_of(measured)) is not None else "",
         "confidence": confidence_of(measured) if measured else "",
         "going": going,
         "going_mark": mark_of(going) if going else None,

@@ -13,11 +13,11 @@ from apps.capacity import selectors
 from apps.capacity.models import Run, Step
 from apps.capacity.run.generator_capacity import sentence_of
 from apps.core.clock import now
+from apps.core.written.numbers import plain
 from apps.web.capacity.actions import limit_context
 from apps.web.capacity.live import abort_conditions, asked, figures_now, phase, seconds_of, timeline, words_of
 from apps.web.capacity.result import result_context
 from apps.web.capacity.words import PURPOSES, address_of, load_words, mark_of, objective_words, spoken, through
-from apps.web.drawing.runs import short
 from apps.web.kit.figures import share
 from apps.web.kit.pages import PageRequest, page, show
 
@@ -100,8 +100,8 @@ def _step(step: Step) -> dict[str, Any]:
         "ordinal": step.ordinal,
         "purpose": PURPOSES.get(step.purpose, step.purpose),
         "asked": asked(step),
-        "offered": short(step.offered),
-        "answered": short(step.answered),
+        "offered": plain(step.offered),
+        "answered": plain(step.answered),
         "errors": share(step.error_rate),
         "kinds": ", ".join(f"{count:,} {kind}" for kind, count in sorted(step.errors.items())),
         "p50": words_of(step.p50_ms),

@@ -13,12 +13,12 @@ from apps.capacity import selectors
 from apps.capacity.models import Run
 from apps.capacity.run.checking import checks, refusal
 from apps.core.clock import now
+from apps.core.written.numbers import plain
 from apps.definitions.models import CapacityTest
 from apps.definitions.selectors import capacity_tests, describe, only
 from apps.web.capacity.result import capacity_of, confidence_of
 from apps.web.capacity.rows import rows_of
 from apps.web.capacity.words import mark_of, what_happens
-from apps.web.drawing.runs import short
 from apps.web.kit.pages import PageRequest, page, post_page, show
 from apps.web.kit.saving import deleted_by_name
 from apps.web.kit.worst_first import newest_page
@@ -86,7 +86,7 @@ def _run(run: Run) -> dict[str, Any]:
     return {
         "run": run,
         "mark": mark_of(run),
-        "capacity": short(capacity) if capacity is not None else "",
+        "capacity": plain(capacity) if capacity is not None else "",
         "confidence": confidence_of(run),
     }
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from apps.capacity.measure.results import result_of
 from apps.capacity.models import Run
-from apps.web.drawing.runs import short
+from apps.core.written.numbers import plain
 
 Mark = tuple[str, str, str]
 MARKS: Mapping[str, Mark] = {
@@ -71,13 +71,13 @@ def objective_words(objective: Mapping[str, Any]) -> str:
 
 def load_words(load: Mapping[str, Any]) -> str:
     """What is sent: `12 requests/s for 60 s`."""
-    kind, rate, lasts = load.get("kind", "search"), short(load.get("rate") or 0), spoken(load.get("duration_s", 60))
+    kind, rate, lasts = load.get("kind", "search"), plain(load.get("rate") or 0), spoken(load.get("duration_s", 60))
     if kind == "search":
         return f"finds the highest rate, from {rate} requests/s on" if load.get("rate") else "finds the highest rate"
     if kind == "users":
         return f"{load.get('users', 0):,} concurrent users for {lasts}"
     if kind == "ramp":
-        to, step = short(load.get("to_rate") or 0), short(load.get("step") or 0)
+        to, step = plain(load.get("to_rate") or 0), plain(load.get("step") or 0)
         return f"from {rate} to {to} requests/s by {step}, {lasts} each"
     return f"{rate} requests/s for {lasts}"
 

@@ -223,7 +223,7 @@ def _grid(plot: Plot, scale: Scale, sheet: Sheet, prefix: str, unit: str) -> Non
     for number, value in enumerate(scale.ticks(4)):
         y = scale.at(value)
         plot.strokes.append(Stroke(f"{prefix}-grid-{number}", "grid", f"M{_n(sheet.left)} {_n(y)}H{_n(sheet.right)}"))
-        text = Words(f"{prefix}-tick-{number}", "tick", _n(sheet.left - 6), _n(y + 4), "end", short(value))
+        text = Words(f"{prefix}-tick-{number}", "tick", _n(sheet.left - 6), _n(y + 4), "end", plain(value))
         plot.words.append(text)
     plot.words.append(Words(f"{prefix}-unit", "unit", "0", _n(scale.end - 8), "start", unit))
 
@@ -237,7 +237,7 @@ def _seconds_axis(plot: Plot, along: Scale, sheet: Sheet, prefix: str) -> None:
 def _objective(plot: Plot, scale: Scale, max_latency_ms: float, sheet: Sheet, prefix: str) -> None:
     y = scale.at(max_latency_ms)
     plot.strokes.append(Stroke(f"{prefix}-objective", "objective", f"M{_n(sheet.left)} {_n(y)}H{_n(sheet.right)}"))
-    text = f"objective {short(max_latency_ms)} ms"
+    text = f"objective {plain(max_latency_ms)} ms"
     plot.words.append(Words(f"{prefix}-objective-words", "said", _n(sheet.right), _n(y - 5), "end", text))
 
 
@@ -254,7 +254,7 @@ def _curve(
     _grid(plot, scale, sheet, f"{prefix}-latency", "ms")
     for number, value in enumerate(along.ticks(sheet.ticks)):
         x_text = _n(along.at(value))
-        words = Words(f"{prefix}-rate-{number}", "tick", x_text, _n(sheet.height - 22), "middle", short(value))
+        words = Words(f"{prefix}-rate-{number}", "tick", x_text, _n(sheet.height - 22), "middle", plain(value))
         plot.words.append(words)
     plot.words.append(Words(f"{prefix}-along", "unit", _n(sheet.right), _n(sheet.height - 4), "end", "requests/s"))
     _objective(plot, scale, max_latency_ms, sheet, prefix)
@@ -277,12 +277,12 @@ def _knee(plot: Plot, knee: tuple[float, float, float], along: Scale, sheet: She
     capacity, low, high = knee
     x, top, bottom = along.at(capacity), 24.0, sheet.height - 40
     begin, end = along.at(low), along.at(high)
-    words = f"between {short(low)} and {short(high)} requests/s"
+    words = f"between {plain(low)} and {plain(high)} requests/s"
     area = (_n(begin), _n(top), _n(max(end - begin, 1.5)), _n(bottom - top))
     plot.areas.append(Area(f"{prefix}-span", "span", *area, words))
     plot.strokes.append(Stroke(f"{prefix}-knee", "knee", f"M{_n(x)} {_n(top)}V{_n(bottom)}"))
     right = x > sheet.left + (sheet.right - sheet.left) * 0.7
-    text = f"capacity {short(capacity)}/s"
+    text = f"capacity {plain(capacity)}/s"
     x_text = _n(min(x, begin) - 6 if right else max(x, end) + 6)
     plot.words.append(Words(f"{prefix}-knee-words", "found", x_text, _n(top + 10), "end" if right else "start", text))
 
@@ -295,14 +295,9 @@ def latency(point: Point, name: str) -> float | None:
 
 def point_words(point: Point) -> str:
     """A point in words."""
-    p95 = f", p95 {short(point.p95_ms)} ms" if point.p95_ms is not None else ""
+    p95 = f", p95 {plain(point.p95_ms)} ms" if point.p95_ms is not None else ""
     errors = f", {100 * point.error_rate:.1f} % errors" if point.error_rate else ""
-    return f"{short(point.rate)} requests/s{p95}{errors}: {point.status}"
-
-
-def short(value: float) -> str:
-    """A number as short as it can be without lying."""
-    return plain(value, 3)
+    return f"{plain(point.rate)} requests/s{p95}{errors}: {point.status}"
 
 
 def _n(value: float) -> str:

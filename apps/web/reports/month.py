@@ -9,12 +9,12 @@ from apps.accounts.actors import Actor
 from apps.alerts.models import Alert
 from apps.alerts.selectors import own_alerts
 from apps.core.clock import now
+from apps.core.written.numbers import plain
 from apps.definitions.models import Backend, Pool, Route
 from apps.definitions.selectors import pools, routes
 from apps.fleet.models import Region
 from apps.observe.show.months import Kept, Use, kept, known_minutes, uses
 from apps.web.capacity.measured import Measured, measured
-from apps.web.drawing.runs import short
 from apps.web.kit.figures import cut
 from apps.web.pools.limits import limit_words
 
@@ -137,7 +137,7 @@ def _pool_row(pool: Pool, backend: Backend, use: Use | None, capacity: Measured 
         served=UNKNOWN if use is None else f"{use.served:,}{' connections' if pool.protocol == 'tcp' else ''}",
         overflow=UNKNOWN if use is None else f"{use.overflow_out:,}",
         rejected=UNKNOWN if use is None else f"{use.rejected:,}",
-        peak=UNKNOWN if use is None or use.peak_rps is None else f"{short(use.peak_rps)}/s",
+        peak=UNKNOWN if use is None or use.peak_rps is None else f"{plain(use.peak_rps)}/s",
         limit=limit_words(backend),
         capacity=capacity,
         used=UNKNOWN if percent is None else f"{percent:.0f} %",

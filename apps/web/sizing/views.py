@@ -9,9 +9,9 @@ from django.http import HttpResponse, QueryDict
 
 from apps.capacity.use.growth import Growth, growth_of
 from apps.capacity.use.sizing import measurements_of, servers_of, size
+from apps.core.written.numbers import plain
 from apps.definitions.models import Pool
 from apps.definitions.selectors import only, pools
-from apps.web.drawing.runs import short
 from apps.web.kit.pages import PageRequest, page, show
 from apps.web.sizing.balance import who_works
 from apps.web.sizing.before_after import before_after
@@ -51,7 +51,7 @@ def _answer(pool: Pool, query: QueryDict) -> dict[str, Any]:
     found = measurements_of(pool)
     known = sum((each.per_server or 0.0) * each.servers for each in found)
     typed = {name: query.get(name, "").strip()[:12] for name in ("rate", "margin", "cost")}
-    typed["rate"] = typed["rate"] or (short(known).replace(",", "") if known else "100")
+    typed["rate"] = typed["rate"] or (plain(known).replace(",", "") if known else "100")
     typed["margin"] = typed["margin"] or "10"
     n_minus_1 = query.get("n_minus_1") == "1" if "rate" in query else len(found) > 1
     numbers = {name: _number(text) for name, text in typed.items()}
@@ -69,14 +69,14 @@ def _answer(pool: Pool, query: QueryDict) -> dict[str, Any]:
     rows = [
         {
             "need": need,
-            "per_server": short(need.per_server),
-            "takes": short(need.takes),
+            "per_server": plain(need.per_server),
+            "takes": plain(need.takes),
             "more": f"{need.more:+d}" if need.more else "no change",
             "percent": min(100, round(100 * need.servers / need.needed)) if need.needed else 100,
         }
         for need in answer.needs
     ]
-    takes = short(answer.takes_now) if answer.takes_now is not None else ""
+    takes = plain(answer.takes_now) if answer.takes_now is not None else ""
     return context | {"answer": answer, "rows": rows, "takes_now": takes, "cost": _cost(answer.cost)}
 
 
@@ -102,8 +102,8 @@ def _growth(found: Growth) -> dict[str, Any]:
     rows = [
         {
             "servers": size.servers,
-            "measured": f"{short(size.measured)}/s" if size.measured is not None else "",
-            "by_law": f"{short(size.by_law)}/s" if size.by_law is not None else "",
+            "measured": f"{plain(size.measured)}/s" if size.measured is not None else "",
+            "by_law": f"{plain(size.by_law)}/s" if size.by_law is not None else "",
             "percent": round(100 * (size.by_law or 0.0) / (size.servers * found.law.one)) if found.law else None,
         }
         for size in found.sizes

@@ -149,6 +149,20 @@ def test_a_blocked_connection_is_cut(stream: EventStream, operator_session: str)
                 time.sleep(0.01)
 
 
+def test_who_has_no_stream_left_is_forgotten() -> None:
+    async def come_and_go() -> tuple[list[str], list[str]]:
+        hub = Hub("redis://127.0.0.1:1/0")
+        with hub.client("ada", operator=True, topics=("nodes",)):
+            for who in ("ada", "bob", "carla"):
+                with hub.client(who, operator=False, topics=("nodes",)):
+                    pass
+            left = list(hub._users)
+        hub.close()
+        return left, list(hub._users)
+
+    assert asyncio.run(come_and_go()) == (["ada"], [])
+
+
 @pytest.mark.parametrize("text", [b"", b"[]", b"3", b"{", b"{}", b'{"topic": "secrets"}', b'{"topic": ["a"]}', b"\xff"])
 def test_nonsense_on_the_channel_is_ignored(text: bytes) -> None:
     Hub("redis://127.0.0.1:1/0").publish(text)
