@@ -64,6 +64,28 @@ def test_a_capacity_test_finds_its_pool_and_the_names_that_lead_there_while_one_
     assert wrong_in(page, 0) == complaints == []
 
 
+@pytest.mark.parametrize("answers", [True, False])
+def test_suggestions_that_cannot_be_read_say_so_instead_of_offering_those_of_before(
+    operator: Actor, chromium: Browser, live_server: LiveServer, monkeypatch: pytest.MonkeyPatch, answers: bool
+) -> None:
+    monkeypatch.setattr(capacity_form, "CHOICES_SHOWN", 0)
+    page = signed_in(chromium, live_server.url, operator).new_page()
+    page.goto("/capacity-tests/new")
+    pool, offered = page.get_by_label("Pool", exact=False), page.get_by_role("listbox", name="Suggestions")
+    pool.fill("acme/sh")
+    expect(offered).to_contain_text("acme/shop")
+    page.route("**/options/**", lambda route: route.fulfill(status=503) if answers else route.abort())
+    pool.fill("acme/other")
+    expect(offered).to_have_text("Suggestions could not be read. Type the whole name, or try again.")
+    pool.press("ArrowDown")
+    pool.press("Enter")
+    expect(pool).to_have_value("acme/other")
+    expect(page.locator(".toast")).to_have_count(0)
+    page.unroute("**/options/**")
+    pool.fill("acme/sho")
+    expect(offered).to_contain_text("acme/shop")
+
+
 def test_names_that_come_late_are_not_offered_below_another_field(
     operator: Actor, chromium: Browser, live_server: LiveServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

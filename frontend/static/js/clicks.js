@@ -45,9 +45,9 @@ const fade = (box) => setTimeout(() => (box.matches(":hover, :focus-within") ? f
 document.querySelectorAll(".toast:not(.bad)").forEach(fade);
 addEventListener("spillway:say", ({ detail }) => toast(detail));
 
-// What the page asks by itself says in the top bar that it was not answered (live.js).
+// What the page asks by itself says in the top bar that it was not answered (live.js), suggestions in their list.
 for (const name of ["htmx:response:error", "htmx:error"]) addEventListener(name, ({ detail: { ctx } }) => {
-  if (!ctx?.sourceEvent?.isTrusted || ctx.sourceElement.closest("[data-live]")) return;
+  if (!ctx?.sourceEvent?.isTrusted || ctx.sourceElement.closest("[data-live], [role=combobox]")) return;
   const { status, headers } = ctx.response?.raw ?? {};
   toast(status ? `The server rejected this (${status}, request ${headers.get("X-Request-ID")}). Reload and try again.` : "The console does not answer. Try again.", "bad");
 });

@@ -39,6 +39,16 @@ function pick({ dataset: { value } }) {
   for (const name of ["input", "change"]) (other ?? field).dispatchEvent(new Event(name, { bubbles: true }));
 }
 
+// What stood there before belongs to another text.
+function unread(asked) {
+  if (!isCombobox(asked) || asked !== document.activeElement) return;
+  field = asked;
+  const row = Object.assign(document.createElement("li"), { id: "offer-1", role: "option", ariaDisabled: "true" });
+  row.textContent = "Suggestions could not be read. Type the whole name, or try again.";
+  list.replaceChildren(row);
+  show(true);
+}
+
 // Nobody asks for more of what was picked, and what comes when another field has the focus is not for that one.
 for (const name of ["htmx:before:request", "htmx:before:swap"])
   addEventListener(name, (event) => {
@@ -48,9 +58,11 @@ for (const name of ["htmx:before:request", "htmx:before:swap"])
 addEventListener("htmx:after:swap", ({ detail }) => {
   const asked = detail.ctx?.sourceElement;
   if (!isCombobox(asked)) return;
+  if (detail.ctx.response.status >= 400) return unread(asked);
   field = asked;
   show(rows().length > 0);
 });
+addEventListener("htmx:error", ({ detail }) => unread(detail.ctx?.sourceElement));
 addEventListener("input", ({ target }) => isCombobox(target) && target.value !== picked && (picked = undefined));
 addEventListener("click", ({ target }) => {
   const row = target.closest?.("#offers > li");
