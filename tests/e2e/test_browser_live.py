@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
@@ -10,6 +11,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
+from apps.core.clock import now
 from apps.definitions.models import Pool
 from apps.observe.models import Sample
 from tests.browser import needs_browser
@@ -55,6 +57,18 @@ def test_a_page_that_hears_of_no_samples_asks_by_itself_and_shows_no_old_number_
     expect(requests).not_to_contain_text("–")
     page.clock.run_for(2_000)
     expect(requests).to_contain_text("–")
+
+
+def test_how_long_ago_something_was_follows_the_clock_of_the_server(page: Page) -> None:
+    page.clock.install(time=now() + timedelta(hours=2))
+    page.goto("/audit", wait_until="networkidle")
+    young = re.compile(r"^(now|\d+ (sec|min)\. ago)$")
+    expect(page.locator("main time").first).to_have_text(young)
+    page.goto(f"/pools/{Pool.objects.get(name='shop').pk}", wait_until="networkidle")
+    expect(page.locator("main time").first).to_have_text(young)
+    page.clock.set_system_time(now() + timedelta(hours=5))  # from here on answers alone say how late it is
+    page.clock.run_for(12_000)
+    expect(page.locator("main time").first).to_have_text(young)
 
 
 def test_what_was_over_before_the_first_stream_stood_is_asked_for(page: Page) -> None:

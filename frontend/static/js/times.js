@@ -1,10 +1,18 @@
-/* SHOW: <time datetime> becomes "3 min ago" or a local date, with UTC on hover. */
+/* SHOW: <time datetime> becomes "3 min ago" by the server's clock or a local date, with UTC on hover. */
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" });
 const local = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 const UNITS = [[60, 1, "second"], [3600, 60, "minute"], [86400, 3600, "hour"], [604800, 86400, "day"]];
 
+let ahead = 0; // how far the server's clock is ahead of the browser's, in ms
+
+// Answers say whole seconds, and a page takes a moment to come: less than five seconds are no difference.
+function hear(said) {
+  const found = said - Date.now();
+  ahead = Math.abs(found) < 5000 ? 0 : found || ahead;
+}
+
 function words(date) {
-  const seconds = (date - Date.now()) / 1000;
+  const seconds = (date - Date.now() - ahead) / 1000;
   const unit = UNITS.find(([below]) => Math.abs(seconds) < below);
   return unit ? relative.format(Math.trunc(seconds / unit[1]), unit[2]) : local.format(date);
 }
@@ -18,6 +26,10 @@ function refresh() {
   }
 }
 
+hear(document.body.dataset.now * 1000);
 refresh();
 setInterval(() => document.hidden || refresh(), 5000);
-addEventListener("htmx:after:swap", refresh);
+addEventListener("htmx:after:swap", ({ detail: { ctx } }) => {
+  hear(Date.parse(ctx?.response?.headers.get("Date")));
+  refresh();
+});
