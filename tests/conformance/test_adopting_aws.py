@@ -224,3 +224,12 @@ def test_a_classic_balancer_becomes_pools_and_listeners(env: AwsEnv) -> None:
         ("tcp-5432", "acme/older-5432"),
     ]
     assert "Upload the certificate" in verdicts(adoption, "listener HTTPS 443")[Verdict.LEFT_OUT][0]
+
+
+def test_a_listener_of_more_rules_than_one_answer_holds_is_described_whole(env: AwsEnv) -> None:
+    balancer = make_balancer(env, "many-rules")
+    listener = make_listener(env, balancer, make_group(env, "many", ("10.0.0.10", 8080)))
+    for number in range(1, 61):
+        rule(env, listener, number, fixed("503"), host(f"h{number}.example.com"))
+    (found,) = described(env, "many-rules").described["listeners"]
+    assert len(found["Rules"]) == 60 + 1

@@ -20,8 +20,9 @@ CLASSIC_KIND, CLASSIC = "Classic Load Balancer", "classic/"
 def describe(balancing: Any, machines: Any, balancer: dict[str, Any]) -> FoundLoadBalancer:
     """An ALB or NLB; `machines` is a client of EC2."""
     arn = balancer["LoadBalancerArn"]
-    listeners = [_listener(balancing, each) for each in _pages(balancing, "describe_listeners", "Listeners", arn)]
-    groups = [_group(balancing, each) for each in _pages(balancing, "describe_target_groups", "TargetGroups", arn)]
+    below = {"LoadBalancerArn": arn}
+    listeners = [_listener(balancing, each) for each in _all(balancing, "describe_listeners", "Listeners", **below)]
+    groups = [_group(balancing, each) for each in _all(balancing, "describe_target_groups", "TargetGroups", **below)]
     ids = [target["Id"] for group in groups if group.get("TargetType") == "instance" for target in group["Targets"]]
     said = balancing.describe_load_balancer_attributes(LoadBalancerArn=arn)
     described = {
@@ -36,11 +37,11 @@ def describe(balancing: Any, machines: Any, balancer: dict[str, Any]) -> FoundLo
 
 
 def _listener(balancing: Any, listener: dict[str, Any]) -> dict[str, Any]:
-    arn = listener["ListenerArn"]
-    rules = balancing.describe_rules(ListenerArn=arn)["Rules"]
+    below = {"ListenerArn": listener["ListenerArn"]}
+    rules = list(_all(balancing, "describe_rules", "Rules", **below))
     certificates = []
     if listener["Protocol"] in ("HTTPS", "TLS"):
-        certificates = balancing.describe_listener_certificates(ListenerArn=arn)["Certificates"]
+        certificates = list(_all(balancing, "describe_listener_certificates", "Certificates", **below))
     return {**listener, "Rules": rules, "Certificates": certificates or listener.get("Certificates", [])}
 
 
@@ -64,11 +65,6 @@ def _addresses(machines: Any, ids: list[str]) -> dict[str, str]:
 
 def _attributes(said: dict[str, Any]) -> dict[str, str]:
     return {each["Key"]: each.get("Value", "") for each in said["Attributes"]}
-
-
-def _pages(balancing: Any, call: str, field: str, arn: str) -> Iterator[dict[str, Any]]:
-    for page in balancing.get_paginator(call).paginate(LoadBalancerArn=arn):
-        yield from page[field]
 
 
 def classic_ones(balancing: Any) -> list[FoundLoadBalancer]:
@@ -104,8 +100,9 @@ def networks(machines: Any) -> list[FoundNetwork]:
     ]
 
 
-def _all(machines: Any, call: str, field: str) -> Iterator[dict[str, Any]]:
-    for page in machines.get_paginator(call).paginate():
+def _all(client: Any, call: str, field: str, **asked: str) -> Iterator[dict[str, Any]]:
+    """What a call lists, page by page."""
+    for page in client.get_paginator(call).paginate(**asked):
         yield from page[field]
 
 
