@@ -14,7 +14,7 @@ import pytest
 
 from apps.accounts.actors import Actor
 from apps.compiler.targets.terraform.aws.render import VERSION
-from apps.drivers.infra import credentials, reading, terraform
+from apps.drivers.infra import credentials, process_guard, reading, terraform
 from apps.drivers.infra.contract import (
     Backend,
     Import,
@@ -355,6 +355,13 @@ def test_where_the_endpoint_is_named_terraform_asks_there_and_shows_a_session_to
     assert PROD["SPILLWAY_CLOUD_PROD_SESSION_TOKEN"].encode() in said
     assert PROD["SPILLWAY_CLOUD_PROD_SECRET_ACCESS_KEY"].encode() not in said
     assert b";host;" in said
+
+
+def test_a_guard_outlives_a_console_that_answers_no_http() -> None:
+    with listening() as stranger:
+        stranger.answer = b"not HTTP\r\n\r\n"
+        process_guard.beat(stranger.url)
+        assert stranger.heard[0].startswith(b"POST /alive ")
 
 
 # References to credentials and where providers are.

@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import ctypes
+import http.client
 import os
 import signal
 import subprocess
@@ -51,7 +52,8 @@ def beat(address: str) -> None:
     secret = base64.b64encode(f"{user}:{password}".encode()).decode()
     headers = {"Authorization": f"Basic {secret}"}
     asking = urllib.request.Request(f"{address}/alive", data=b"", headers=headers)  # noqa: S310 - our own URL
-    with contextlib.suppress(OSError), urllib.request.urlopen(asking, timeout=PATIENCE_S):  # noqa: S310
+    unheard = contextlib.suppress(OSError, http.client.HTTPException)
+    with unheard, urllib.request.urlopen(asking, timeout=PATIENCE_S):  # noqa: S310
         pass
 
 
