@@ -15,6 +15,7 @@ from apps.accounts.models import Account, Membership
 from apps.capacity import services
 from apps.capacity.models import Run
 from apps.capacity.run import bypass_tokens, checking, claims, facts, running
+from apps.capacity.run.generating import Load
 from apps.core.clock import now
 from apps.core.errors import Conflict, Forbidden, NotFound
 from apps.definitions.models import Server
@@ -223,6 +224,16 @@ def test_a_stop_in_the_middle_ends_the_load_with_the_second(
     assert (run.state, run.message) == (Run.State.STOPPED, "somebody of acme stopped it.")
     assert run.seconds.count() == 2
     assert run.result is not None
+
+
+def test_a_run_whose_load_ended_before_its_time_is_not_done(
+    editor: Actor, backend: MemoryBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when a worker is held up for longer than the generator's lease."""
+    monkeypatch.setattr(Load, "renew", lambda _: None)
+    run = ran(editor, load=HOLD | {"duration_s": 30})
+    assert (run.state, run.message) == (Run.State.FAILED, running.LOAD_LOST)
+    assert run.seconds.count() < 10
 
 
 def test_a_run_gets_exactly_one_run_and_a_late_one_none(editor: Actor, backend: MemoryBackend) -> None:

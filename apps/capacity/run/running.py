@@ -51,6 +51,7 @@ from apps.overflow.facts import LimitRow, share_of
 
 logger = logging.getLogger(__name__)
 LIVE_WITHIN_S = 20.0
+LOAD_LOST = "The load generator stopped before the test was over. Start it again."
 TURN_S = 4.0
 # One thread is left for what comes.
 # A run takes minutes by its nature.
@@ -269,8 +270,8 @@ class _Drive:
         while True:
             second = self.load.next_second()
             if second is None:
-                self._record(step, seconds, Verdict(Status.UNDECIDED, "The test reached its maximum duration."), began)
-                return End(Run.State.DONE, "The test reached its maximum duration (guards.max_duration_s).")
+                self._record(step, seconds, Verdict(Status.UNDECIDED), began)
+                return self._end_of_load()
             go_on = claims.renew(self.run, phase=(step.note or str(step.purpose))[:400])
             self.load.renew()
             seconds.append(second)
@@ -284,6 +285,12 @@ class _Drive:
             if verdict.decided:
                 self._record(step, seconds, verdict, began)
                 return None
+
+    def _end_of_load(self) -> End:
+        """The plan is over; or the generator was ended, or its lease, while this worker was held up."""
+        if len(self.samples) < self.run.plan["guards"]["max_duration_s"]:
+            return End(Run.State.FAILED, LOAD_LOST)
+        return End(Run.State.DONE, "The test reached its maximum duration (guards.max_duration_s).")
 
     def _broken_off(self, step: StepPlan, second: Second, *, go_on: bool) -> End | None:
         if not go_on:
