@@ -59,6 +59,12 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker("database")
 
 
+def _seconds(item: pytest.Item) -> float:
+    """About how long its file takes, where that is long."""
+    mark = item.get_closest_marker("long")
+    return 0.0 if mark is None else float(*mark.args or (20,))
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes longest begins first, else the whole run waits for it in the end; all else stays in random order.
@@ -66,7 +72,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Chromium keeps processors busy while most tests beside processes wait: its files are spread over nearly all of a
     run, else they leave little to each other and then processors to nobody.
     """
-    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+    items.sort(key=_seconds, reverse=True)
     files = list(dict.fromkeys(item.path for item in items))
     browsers = dict.fromkeys(item.path for item in items if item.get_closest_marker("browser"))
     rank = {path: float(at) for at, path in enumerate(path for path in files if path not in browsers)}

@@ -30,7 +30,7 @@ from tests.e2e.pages import ALIKE, FAMILIAR, PAGES, PARTS, paths
 from tests.interfaces.people import client_of
 
 pytestmark = [
-    pytest.mark.long,
+    pytest.mark.long(60),
     pytest.mark.e2e,
     pytest.mark.browser,
     pytest.mark.django_db(transaction=True),

@@ -21,7 +21,7 @@ from tests.e2e.stack_kills import orphans, twice
 from tests.e2e.stack_standing import left_behind
 
 pytestmark = [
-    pytest.mark.long,
+    pytest.mark.long(60),
     pytest.mark.e2e,
     pytest.mark.timeout(600),
     pytest.mark.django_db(transaction=True),
