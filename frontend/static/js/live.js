@@ -30,7 +30,7 @@ function wait() {
   silence = setTimeout(() => (ask(TOPICS), wait()), SILENCE);
 }
 
-// A part of the page that could not be read anew is as old as it is, however well the stream does.
+// A part that could not be read anew is as old as it is, however well the stream does.
 const showLive = () => show(document.querySelector("[data-live].is-stale") ? "behind" : "live");
 
 function open() {
@@ -94,8 +94,8 @@ function mark({ detail: { ctx } }, stale) {
   if (stands) showLive();
 }
 addEventListener("htmx:error", (event) => mark(event, true));
-// That is said of an error as well, of which nothing is swapped. A console with much to do answers with what it has.
+// Also said of an error, of which nothing is swapped. A busy console answers with what it has.
 addEventListener("htmx:after:swap", (event) => {
-  const answer = event.detail.ctx?.response;
-  mark(event, answer?.status >= 400 || 1000 * Number(answer?.headers?.get("Age")) > SILENCE);
+  const got = event.detail.ctx?.response;
+  mark(event, got?.status >= 400 || got?.headers.get("Age") > 10);
 });

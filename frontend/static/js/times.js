@@ -29,7 +29,7 @@ function refresh() {
 hear(document.body.dataset.now * 1000);
 refresh();
 setInterval(() => document.hidden || refresh(), 5000);
-addEventListener("htmx:after:swap", ({ detail: { ctx } }) => {
-  hear(Date.parse(ctx?.response?.headers.get("Date")));
+addEventListener("htmx:after:swap", ({ detail }) => {
+  hear(Date.parse(detail.ctx?.response?.headers.get("Date")));
   refresh();
 });
