@@ -29,5 +29,7 @@ async def _collect() -> None:
     collector = Collector()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, collector.stop)
+        # The loop's own handlers hear of signals by a pipe. Where 278 nodes answer while the loop is busy, it is full,
+        # and the signal is lost.
+        signal.signal(number, lambda *_: loop.call_soon_threadsafe(collector.stop))
     await collector.run()
