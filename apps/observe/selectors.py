@@ -41,7 +41,8 @@ PREFIXES: Mapping[str, tuple[str, type[Model]]] = {
     "frontend": ("lst", Listener),
     "node": ("node", Node),
 }
-HEALTH = {
+# By the text as it is stored: a collector of a later version may have reasons that nobody knows here.
+HEALTH: Mapping[str, str] = {
     Reason.ALL_SERVERS_UP: "healthy",
     Reason.SOME_SERVERS_DOWN: "degraded",
     Reason.REGION_WITHOUT_SERVERS: "degraded",
@@ -158,7 +159,7 @@ def pool_numbers(actor: Actor, pool_ids: Iterable[int]) -> dict[int, PoolNumbers
         verdict, key = verdicts.get(pk), ("backend", f"pool-{pk}")
         found[pk] = PoolNumbers(
             numbers=numbers_of(having[key], [key], partial=pk in partial),
-            health=HEALTH.get(Reason(verdict.reason), "unknown") if verdict else "unknown",
+            health=HEALTH.get(verdict.reason, "unknown") if verdict else "unknown",
             message=verdict.message if verdict else "",
             since=verdict.since if verdict else None,
             servers_up=_servers_up([up[each].status for each in servers[pk] if each in up]),
@@ -183,7 +184,7 @@ def pools_at_a_glance(pools: Collection[int]) -> dict[int, tuple[str, float]]:
     found = {}
     for pk in pools:
         key = "backend", f"pool-{pk}"
-        health = HEALTH.get(Reason(reasons[pk]), "unknown") if pk in reasons else "unknown"
+        health = HEALTH.get(reasons.get(pk, ""), "unknown")
         found[pk] = health, requests_rps(having[key], key) if key in having else 0.0
     return found
 
@@ -194,7 +195,7 @@ def sick_pools() -> dict[str, list[int]]:
     It is told of all pools: show of them only what the actor may see.
     """
     found: dict[str, list[int]] = {"down": [], "degraded": []}
-    sick = {reason.value: word for reason, word in HEALTH.items() if word in found}
+    sick = {str(reason): word for reason, word in HEALTH.items() if word in found}
     if lease.watched():
         rows = Condition.objects.filter(object_kind="pool", type=Type.HEALTHY, reason__in=sick)
         for pk, reason in rows.values_list("object_id", "reason"):

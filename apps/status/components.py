@@ -14,7 +14,7 @@ from apps.observe.models import Condition
 from apps.observe.selectors import conditions_of
 from apps.status.states import State, together
 
-_BY_REASON = {
+_BY_REASON: Mapping[str, State] = {
     Reason.ALL_SERVERS_UP: State.OPERATIONAL,
     # The others serve, and visitors notice nothing.
     Reason.SOME_SERVERS_DOWN: State.OPERATIONAL,
@@ -80,6 +80,6 @@ def pool_states(pools: Collection[int]) -> dict[int, State]:
 def _state(rows: Iterable[Condition]) -> State:
     by_type = {row.type: row for row in rows}
     health, errors = by_type.get(Type.HEALTHY), by_type.get(Type.ERRORS_HIGH)
-    found = _BY_REASON.get(Reason(health.reason), State.UNKNOWN) if health is not None else State.UNKNOWN
+    found = _BY_REASON.get(health.reason, State.UNKNOWN) if health is not None else State.UNKNOWN
     fails = errors is not None and errors.status
     return State.DEGRADED if fails and found in (State.OPERATIONAL, State.UNKNOWN) else found

@@ -21,10 +21,12 @@ from apps.observe.collect.deltas import Counts
 from apps.observe.evaluate.conditions import Reason, Type, Verdict
 from apps.observe.live import store as live
 from apps.observe.live.store import LiveNode
-from apps.observe.models import NodeReport, Sample
+from apps.observe.models import Condition, NodeReport, Sample
 from apps.observe.show import flows
 from apps.observe.show import history as observed
 from apps.overflow.selectors import flow_of
+from apps.status import components
+from apps.status.states import State
 from apps.web.kit.figures import figures_of
 from tests.apps.observe_env import Env, make_env, state
 
@@ -373,3 +375,14 @@ def test_the_number_of_queries_does_not_grow_with_the_rows(env: Env, live_redis:
         route.save()
     assert queries_of(env, env.operator) == before
     assert max(before) <= 8
+
+
+def test_a_reason_of_a_collector_of_a_later_version_is_unknown_and_breaks_no_page(env: Env, live_redis: str) -> None:
+    lease.share("a test")
+    pool = env.pools["acme"].pk
+    said = {"object_kind": "pool", "object_id": pool, "type": "Healthy", "reason": "RestsForAWhile"}
+    Condition.objects.filter(object_kind="pool", object_id=pool).delete()
+    Condition.objects.create(**said, status=False, message="It rests.", since=now())
+    assert selectors.pool_numbers(env.acme, [pool])[pool].health == "unknown"
+    assert selectors.pools_at_a_glance([pool])[pool][0] == "unknown"
+    assert components.pool_states([pool]) == {pool: State.UNKNOWN}

@@ -17,7 +17,7 @@ from apps.observe.evaluate.conditions import Reason, Type
 from apps.observe.models import Condition
 
 # Watch → the reasons that make it, with how a title goes on after the name.
-OF_POOLS: dict[str, dict[Reason, str]] = {
+OF_POOLS: dict[str, dict[str, str]] = {
     "pool_down": {
         Reason.NO_SERVER_UP: "is down",
         Reason.NO_SERVERS: "is down",
@@ -27,7 +27,7 @@ OF_POOLS: dict[str, dict[Reason, str]] = {
     "pool_queue": {Reason.QUEUE_GROWS: "makes requests queue"},
     "pool_at_limit": {Reason.LIMIT_ALWAYS_REACHED: "is always at its limit"},
 }
-OF_NODES: dict[str, dict[Reason, str]] = {
+OF_NODES: dict[str, dict[str, str]] = {
     "node_down": {Reason.DOES_NOT_ANSWER: "is gone", Reason.NO_WORKER: "does not serve"},
     "node_drift": {Reason.FILES_EDITED: "runs something else than was pushed"},
     "node_unfit": {
@@ -70,7 +70,7 @@ def look_at_conditions() -> dict[str, Look]:
     names = (*OF_POOLS, *OF_NODES, "region_down")
     if not lease.watched():
         return dict.fromkeys(names, BLIND)
-    reasons = {reason.value for table in (*OF_POOLS.values(), *OF_NODES.values()) for reason in table}
+    reasons = {str(reason) for table in (*OF_POOLS.values(), *OF_NODES.values()) for reason in table}
     wrong = Condition.objects.filter(Q(reason__in=reasons) | Q(status=None), object_kind__in=("pool", "node"))
     rows = list(wrong.order_by("object_kind", "object_id", "type"))
     unwatched = lease.unwatched(row.object_id for row in rows if row.object_kind == "node")
@@ -110,7 +110,7 @@ def _pools(rows: list[Condition]) -> dict[str, Look]:
     for watch, table in OF_POOLS.items():
         seen = []
         for row in rows:
-            words = table.get(Reason(row.reason)) if row.status is not None else None
+            words = table.get(row.reason) if row.status is not None else None
             idle = row.reason == Reason.NO_SERVERS and row.object_id not in used  # nobody's problem yet
             if words and row.object_id in known and not idle:
                 account_id, account, name = known[row.object_id]
@@ -169,7 +169,7 @@ def _nodes(rows: list[Condition]) -> dict[str, Look]:
     for watch, table in OF_NODES.items():
         seen: dict[int, Seen] = {}
         for row in rows:
-            words = table.get(Reason(row.reason)) if row.status is not None else None
+            words = table.get(row.reason) if row.status is not None else None
             if words and row.object_id in nodes:
                 seen.setdefault(row.object_id, _node(nodes[row.object_id], row, words, dark))
         found[watch] = Look(tuple(seen.values()), _unknown(rows, _NODE_TYPES.get(watch)))
