@@ -167,3 +167,8 @@ class Server(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.address}:{self.port})"
+
+    @property
+    def usable(self) -> bool:
+        """Whether it gets requests as far as definitions say (:func:`apps.definitions.serving.usable`)."""
+        return self.state == model.ServerState.READY and self.weight > 0 and not self.leaving

@@ -69,7 +69,7 @@ def _set(request: PageRequest, region: Region, state: str, pool: Pool) -> None:
 def _leaving(state: str, region: Region) -> Question:
     def cells(rows: list[Any]) -> Iterator[Sequence[str]]:
         for pool in rows:
-            taking = [each.backend.region_id for each in _all_servers(pool) if each.state == "ready" and each.weight]
+            taking = [each.backend.region_id for each in _all_servers(pool) if each.usable]
             elsewhere = sum(1 for each in taking if each != region.pk)
             yield str(len(_servers(pool, region))), str(elsewhere) if elsewhere else "none: requests get 503"
 

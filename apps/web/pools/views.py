@@ -283,7 +283,7 @@ def _regions_lost(pool: Pool, chosen: set[int], state: str | None, weight: int |
         return []
     found = []
     for backend in pool.backends.all():
-        taking = {server.pk for server in backend.servers.all() if server.state == "ready" and server.weight}
+        taking = {server.pk for server in backend.servers.all() if server.usable}
         if taking and not taking - chosen:
             found.append(backend.region.name)
     return found

@@ -107,6 +107,17 @@ def test_a_weight_is_set_and_a_wrong_one_is_refused(shop: Pool, tutorial_env: Ac
     assert Server.objects.get(pk=chosen[0]).weight == 17
 
 
+def test_beside_servers_that_their_source_takes_away_the_last_one_goes_only_after_a_second_yes(
+    shop: Pool, tutorial_env: Actor
+) -> None:
+    first, *others = ids(shop, "us-central1")
+    assert others
+    Server.objects.filter(pk__in=others).update(leaving=True)
+    sent = {"server": [first], "do": "drain"}
+    asked = client_of(tutorial_env).post(reverse("web:pool-servers", args=[shop.pk]), sent)
+    assert "no ready server in <strong>us-central1" in asked.content.decode()
+
+
 @pytest.mark.parametrize("do", [{"do": "drain"}, {"do": "maintenance"}, {"do": "weight", "weight": "0"}])
 def test_the_last_ready_server_of_a_region_goes_only_after_a_second_yes(
     shop: Pool, tutorial_env: Actor, do: dict[str, str]
