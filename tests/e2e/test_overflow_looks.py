@@ -56,7 +56,7 @@ def with_history() -> str:
 def overflow_of(pool: str, server: LiveServer, chromium: Browser) -> Page:
     """The Overflow page of a pool (its key), as an operator opens it."""
     page = signed_in(chromium, server.url, actor_of("operator", Account.Kind.OPERATOR)).new_page()
-    page.goto(f"/overflow?pool={pool}")
+    page.goto(f"/overflow?pool={pool}", wait_until="networkidle")  # a script of the page comes after it
     return page
 
 
@@ -90,7 +90,7 @@ def test_a_limit_is_dragged_and_the_page_says_what_would_have_been(
     pool = with_history()
     page = signed_in(chromium, live_server.url, actor_of("operator", Account.Kind.OPERATOR)).new_page()
     complaints = listen(page)
-    page.goto(f"/overflow?pool={pool}")
+    page.goto(f"/overflow?pool={pool}", wait_until="networkidle")  # a script of the page comes after it
     x, y = take_limit(page)
     page.mouse.down()
     page.mouse.move(x, y - 10)
