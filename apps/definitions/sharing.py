@@ -47,10 +47,10 @@ def seen_zones(actor: Actor, rows: QuerySet[Zone] | None = None) -> QuerySet[Zon
 def _seen(actor: Actor, rows: QuerySet[Shared], used: Exists) -> QuerySet[Shared]:
     if actor.is_operator:
         return rows
-    of_tags = Grant.objects.filter(account=actor.account).exclude(tag="")
-    if not asked_once(("is shared anything", actor.account.pk), of_tags.exists):
+    own = Grant.objects.filter(account=actor.account)
+    if not asked_once(("is shared anything", actor.account.pk), own.exclude(tag="").exists):
         return rows.filter(account=actor.account)
-    granted = _naming(of_tags)
+    granted = _naming(own)
     shared = _OPERATORS & (Q(Exists(granted.filter(in_force()))) | (Q(used) & Q(Exists(granted))))
     return with_tags(rows).filter(Q(account=actor.account) | shared)
 

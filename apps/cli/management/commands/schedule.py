@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from django import db
 from django.core.management.base import BaseCommand, CommandParser
@@ -74,6 +74,7 @@ SOURCES_SECONDS = 1.0
 PUBLISH_SECONDS = 2.0
 REPLACEMENTS_SECONDS = 1.0
 CANARIES_SECONDS = 5.0
+T = TypeVar("T")
 Work = Callable[[], float | None]
 
 
@@ -162,7 +163,7 @@ def sweep() -> None:
     """Wake a worker for every fleet, zone and endpoint that needs one; fleets are worked on here without a broker."""
     for fleet_id in rollouts.fleets_to_sweep():
         if not enqueue(RECONCILE_TASK, fleet_id):
-            _survive(partial(_reconcile, fleet_id))
+            _survive(partial(rollouts.reconcile_fleet, fleet_id=fleet_id))
     for fleet_id in tickets.fleets_to_sweep(now()):
         if not enqueue(tickets.TICKETS_TASK, fleet_id, expires_s=ZONE_SECONDS):
             tickets.bring(fleet_id=fleet_id)
@@ -228,21 +229,14 @@ def ask_resolvers() -> None:
 
 def tidy() -> None:
     """Forget what is too old to be shown; where one part cannot, the others do."""
-    for forget in (
-        *(rolling.prune, renewing.prune, tokens.prune, slots.prune, clouds.prune, delivering.prune),
-        *(prune_schedule_runs, advancing.prune, canaries.prune, dns.prune, publishing.prune, evaluate_measurements),
-        *(evaluating.prune, telling.prune, days.prune, status.prune),
-    ):
-        _survive(partial(_forget, forget))
+    forgets: tuple[Callable[[datetime], object], ...] = (
+        rolling.prune, renewing.prune, tokens.prune, slots.prune, clouds.prune, delivering.prune, prune_schedule_runs,
+        advancing.prune, canaries.prune, dns.prune, publishing.prune, evaluate_measurements, evaluating.prune,
+        telling.prune, days.prune, status.prune,
+    )  # fmt: skip
+    for forget in forgets:
+        _survive(partial(forget, now()))
     _survive(heartbeat.forget)
-
-
-def _forget(forget: Callable[[datetime], object]) -> None:
-    forget(now())
-
-
-def _reconcile(fleet_id: int) -> None:
-    rollouts.reconcile_fleet(fleet_id=fleet_id)
 
 
 def count_pools() -> None:
@@ -266,10 +260,10 @@ def note_head() -> None:
     logger.info("audit chain: position %s, digest %s", last.position, last.digest)
 
 
-def _survive(work: Work) -> float | None:
+def _survive(work: Callable[[], T]) -> T | None:
     """A database that is away now is asked again at the next sweep; so is anything else that went wrong.
 
-    What the work answers is after how many seconds it wants to be done again, where that varies.
+    What a work of the schedule answers is after how many seconds it wants to be done again, where that varies.
     """
     try:
         return work()
