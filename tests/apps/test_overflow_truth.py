@@ -13,6 +13,7 @@ from apps.core.clock import now
 from apps.definitions.freezing.snapshot import freeze
 from apps.definitions.models import Backend, Pool, Server
 from apps.definitions.services import set_limit
+from apps.definitions.serving import usable as usable_rows
 from apps.definitions.serving import usable_in
 from apps.fleet.models import Region
 from apps.observe.collect.buckets import LONG, SHORT
@@ -172,6 +173,8 @@ def test_whoever_says_a_limit_per_server_counts_the_servers_that_nodes_count(
     limits = {each.labels["region"]: each.value for each in samples if each.labels["pool"] == pool.name}
     assert limits == {"eu": 20, "us": 10 * counted}
     assert usable_in(Backend.objects.get(pool=pool, region=us).pk) == counted
+    of_rows = {row.pk for row in servers if row.usable}
+    assert of_rows == set(servers.filter(usable_rows()).values_list("pk", flat=True))
 
 
 def test_a_limit_per_server_is_always_reached_with_the_servers_that_nodes_count(env: Env) -> None:
