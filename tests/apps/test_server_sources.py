@@ -12,6 +12,7 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from apps.accounts.actors import Actor
+from apps.accounts.hostnames import resolving
 from apps.audit.models import Entry
 from apps.core import outbound
 from apps.core.clock import now
@@ -173,6 +174,16 @@ def test_a_source_that_fails_is_asked_later_and_later_and_its_servers_stay(acme:
     assert servers() == ["10.9.0.7:8080 100"]
     names.addresses[NAME] = ["10.9.0.9", "10.9.0.7"]
     assert (asked().failures, len(servers())) == (0, 2)
+
+
+def test_a_question_that_is_lost_on_its_way_is_asked_again(
+    acme: Actor, names: NameServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool_from(acme, PLAIN)
+    names.addresses[NAME] = ["10.9.0.7"]
+    monkeypatch.setattr(resolving, "ONE_TRY_S", 0.1)
+    names.loses = 1
+    assert (asked().error, servers()) == ("", ["10.9.0.7:8080 100"])
 
 
 def test_most_servers_go_only_when_the_source_has_said_so_for_a_while(acme: Actor, names: NameServer) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from socketserver import BaseRequestHandler, UDPServer
 
 import dns.message
 import dns.name
@@ -14,34 +14,28 @@ import dns.rdatatype
 import dns.rrset
 
 
-class NameServer:
+class NameServer(UDPServer):
     """By name without its final dot: `records` are texts, `addresses` IPv4 and IPv6, `aliases` another name, and
     `services` SRV as in a zone file.
 
-    Every other name does not exist.
+    Every other name does not exist. It is silent, or loses the next few questions.
     """
 
     def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Question)
         self.records: dict[str, list[str]] = {}
         self.addresses: dict[str, list[str]] = {}
         self.aliases: dict[str, str] = {}
         self.services: dict[str, list[str]] = {}
-        self.silent = False
+        self.silent, self.loses = False, 0
         self.asked: list[str] = []
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._socket.bind(("127.0.0.1", 0))
-        self.address = f"127.0.0.1:{self._socket.getsockname()[1]}"
+        self.address = f"127.0.0.1:{self.server_address[1]}"
 
-    def serve(self) -> None:
-        """Answer until the socket is closed."""
-        while True:
-            try:
-                question, client = self._socket.recvfrom(4096)
-            except OSError:
-                return
-            answer = self._answer(dns.message.from_wire(question))
-            if not self.silent:
-                self._socket.sendto(answer.to_wire(), client)
+    def answer_to(self, question: dns.message.Message) -> dns.message.Message | None:
+        """What it says to a question, if anything."""
+        answer = self._answer(question)
+        self.loses, lost = max(0, self.loses - 1), self.loses > 0
+        return None if self.silent or lost else answer
 
     def _answer(self, question: dns.message.Message) -> dns.message.Message:
         answer = dns.message.make_response(question, recursion_available=True)
@@ -69,18 +63,30 @@ class NameServer:
             answer.answer.append(dns.rrset.from_text(owner, 1, "IN", dns.rdatatype.to_text(asked.rdtype), *found))
         return answer
 
-    def close(self) -> None:
-        """End `serve`."""
-        self._socket.close()
+
+class Question(BaseRequestHandler):
+    """One datagram."""
+
+    server: NameServer
+
+    def handle(self) -> None:
+        """Send the answer back."""
+        datagram, sockets = self.request
+        if answer := self.server.answer_to(dns.message.from_wire(datagram)):
+            sockets.sendto(answer.to_wire(), self.client_address)
 
 
 @contextmanager
 def name_server() -> Iterator[NameServer]:
-    """A running name server on a free port of this machine."""
-    server = NameServer()
-    thread = threading.Thread(target=server.serve, daemon=True)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.close()
+    """A running name server on a free port of this machine.
+
+    Nobody reads from its socket any more when that is closed: whoever did would take questions to the next one.
+    """
+    with NameServer() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
