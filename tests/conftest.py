@@ -21,6 +21,7 @@ from django.template import Context, Template
 from django.test.signals import template_rendered
 from django.test.utils import override_settings
 from django.utils.safestring import SafeString
+from hypothesis.internal.conjecture import providers
 from pytest_django.fixtures import Settings
 
 from apps.accounts.actors import Actor
@@ -48,7 +49,10 @@ TEMPLATE = os.environ.get("SPILLWAY_TEST_TEMPLATE", "")
 def pytest_configure(config: pytest.Config) -> None:
     """Properties are asked of many examples unless what is exhaustive is left out."""
     gc.disable()  # what is read now stays: see pytest_collection_finish
-    hypothesis.settings.load_profile("few" if "not exhaustive" in config.option.markexpr else "many")
+    few = "not exhaustive" in config.option.markexpr
+    hypothesis.settings.load_profile("few" if few else "many")
+    if few:  # it mixes in constants of all our modules: other examples after any change, and a second for each worker
+        providers._get_local_constants = lambda: providers._local_constants  # not public
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
