@@ -9,6 +9,7 @@ from django.db import transaction
 
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
+from apps.accounts.selectors import only
 from apps.alerts import selectors
 from apps.alerts.models import Alert, ChannelState, Notification, Silence
 from apps.alerts.telling.messages import test_content
@@ -33,8 +34,7 @@ _FIELDS = ("rule", "objects", "ends_at")
 def acknowledge(*, actor: Actor, alert_id: int, reason: str = "") -> Alert:
     """Say that somebody is at it: channels that wait are not told. Raises NotFound, Forbidden, Conflict."""
     actor.may_write(NOUN)
-    selectors.alert(actor, alert_id)
-    row = Alert.objects.select_for_update(of=("self",)).select_related("account").get(pk=alert_id)
+    row = only(selectors.alerts(actor).select_for_update(of=("self",)), alert_id)
     if row.resolved_at is not None:
         raise Conflict("This alert is resolved; there is nothing to acknowledge.")
     if row.acknowledged_at is not None:

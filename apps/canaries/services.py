@@ -7,6 +7,7 @@ from collections.abc import Callable
 from django.db import transaction
 
 from apps.accounts.actors import Actor
+from apps.accounts.selectors import only
 from apps.canaries import selectors
 from apps.canaries.advancing import (
     ADVANCE_TASK,
@@ -44,7 +45,7 @@ def request_canary(*, actor: Actor, route_id: int, plan: object, reason: str = "
     """
     actor.may_write(NOUN)
     with transaction.atomic():
-        route: Route = definitions.only(definitions.routes(actor), route_id)
+        route: Route = only(definitions.routes(actor), route_id)
         manager = hold_object(actor=actor, row=route)
         wanted, before = read_or_raise(CanaryPlan, plan), weights_of(route)
         _check(route, wanted, before)
@@ -119,9 +120,8 @@ def _decided(actor: Actor, pk: int, percent: int, state: str, reason: str) -> Ca
 def _changed(actor: Actor, pk: int, change: Callable[[Canary], None]) -> Canary:
     """Change a canary alone, by somebody who may change its route."""
     actor.may_write(NOUN)
-    selectors.canary(actor, pk)
     with transaction.atomic():
-        row = Canary.objects.select_for_update(of=("self",)).select_related("account", "route").get(pk=pk)
+        row = only(selectors.canaries(actor).select_for_update(of=("self",)), pk)
         change(row)
         save(row)
         if row.state == State.RUNNING:

@@ -9,10 +9,12 @@ from django.db import transaction
 from django.db.models import Max
 
 from apps.accounts.actors import Actor
+from apps.accounts.selectors import only
 from apps.audit import services as audit
 from apps.core.clock import now
 from apps.core.errors import Conflict, FieldError, Invalid
 from apps.definitions.models import StatusPage
+from apps.definitions.selectors import status_pages
 from apps.definitions.shapes.base.reading import read_or_raise
 from apps.status import selectors
 from apps.status.models import DeletedIncident, Incident, IncidentUpdate
@@ -30,8 +32,7 @@ KEPT_FOR = timedelta(days=400)
 def open_incident(*, actor: Actor, page_id: int, spec: object, reason: str = "") -> Incident:
     """Tell visitors of a page, by the fields of IncidentSpec. Raises NotFound, Forbidden, Invalid."""
     actor.may_write(NOUN)
-    selectors.page(actor, page_id)
-    page = StatusPage.objects.select_for_update(of=("self",)).select_related("account").get(pk=page_id)
+    page = only(status_pages(actor).select_for_update(of=("self",)), page_id)
     wanted, moment = read_or_raise(IncidentSpec, spec, "/spec"), now()
     _reject_impossible(page, wanted, moment)
     planned = wanted.ends_at is not None
@@ -61,9 +62,8 @@ def write_update(*, actor: Actor, incident_id: int, spec: object, reason: str = 
     Conflict for maintenance that is over.
     """
     actor.may_write(NOUN)
-    selectors.incident(actor, incident_id)
-    rows = Incident.objects.select_for_update(of=("self",)).select_related("page__account")
-    row, moment = rows.get(pk=incident_id), now()
+    rows = selectors.incidents(actor).prefetch_related(None).select_for_update(of=("self",))
+    row, moment = only(rows, incident_id), now()
     wanted = read_or_raise(UpdateSpec, spec, "/spec")
     before, resolves = row.document(), wanted.status == RESOLVED and row.resolved_at is None
     if row.ends_at is not None:

@@ -11,6 +11,7 @@ from django.db import transaction
 
 from apps.accounts.actors import Actor
 from apps.accounts.quotas import lock_quotas, refuse_over_quota
+from apps.accounts.selectors import only
 from apps.audit import services as audit
 from apps.core import outbound
 from apps.core.called_urls import Refused, read_url
@@ -162,8 +163,7 @@ def record_change(actor: Actor, action: str, row: Webhook, before: dict[str, Any
 
 
 def _locked(actor: Actor, webhook_id: int, expected_version: int | None) -> Webhook:
-    selectors.webhook(actor, webhook_id)
-    row = Webhook.objects.select_for_update(of=("self",)).select_related("account").get(pk=webhook_id)
+    row = only(selectors.webhooks(actor).defer(None).select_for_update(of=("self",)), webhook_id)
     reading.check_version(row.version, expected_version, f"Webhook {row.name}")
     return row
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 
 import pytest
+from django.db import transaction
 
 from apps.accounts.actors import Actor
+from apps.core.errors import NotFound
 from apps.webhooks import backoff, delivering, services
 from apps.webhooks.models import Delivery
+from tests.apps.at_once import PATIENCE_S, at_once, wait_for
 from tests.apps.test_webhooks_delivery import deliver, happen, later, listen, told
 from tests.receiver import Receiver, receiving
 
@@ -73,3 +77,24 @@ def test_what_is_sent_again_by_hand_while_it_fails_begins_anew(
     later(minutes=5)
     deliver()
     assert told(receiver.heard) == ["acme/shop"]
+
+
+@pytest.mark.both_engines
+@pytest.mark.django_db(transaction=True)
+def test_an_endpoint_that_goes_while_somebody_changes_it_is_not_found(acme: Actor, receiver: Receiver) -> None:
+    hook, _ = listen(acme, receiver)
+    gone, refused = threading.Event(), threading.Event()
+
+    def delete() -> None:
+        with transaction.atomic():
+            services.delete_webhook(actor=acme, webhook_id=hook.pk)
+            gone.set()
+            wait_for(refused)
+
+    def change() -> None:
+        assert gone.wait(PATIENCE_S)
+        with pytest.raises(NotFound):
+            services.change_webhook(actor=acme, webhook_id=hook.pk, spec={"enabled": False})
+        refused.set()
+
+    at_once(delete, change)

@@ -175,8 +175,7 @@ def document(row: LogForward) -> dict[str, Any]:
 
 
 def _locked(actor: Actor, pk: int, expected_version: int | None) -> LogForward:
-    forward(actor, pk)
-    row = LogForward.objects.select_for_update(of=("self",)).select_related("account").get(pk=pk)
+    row = only(forwards(actor).defer(None).select_for_update(of=("self",)), pk)
     reading.check_version(row.version, expected_version)
     return row
 

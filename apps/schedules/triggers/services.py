@@ -242,8 +242,7 @@ def _text(body: bytes) -> str:
 
 def _locked(actor: Actor, trigger_id: int, expected_version: int | None) -> Trigger:
     actor.may_write(NOUN)
-    selectors.trigger(actor, trigger_id)
-    row = Trigger.objects.select_for_update(of=("self",)).select_related("schedule__account").get(pk=trigger_id)
+    row = only(selectors.triggers(actor).defer(None).select_for_update(of=("self",)), trigger_id)
     if expected_version is not None and row.version != expected_version:
         raise Stale(
             f"Trigger {row.name} has changed since you read it; read it again before you change it.", row.version
