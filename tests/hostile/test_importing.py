@@ -12,6 +12,9 @@ from apps.importing.formats import FORMATS
 from apps.importing.haproxy.reading import read_haproxy
 from apps.importing.masking import HIDDEN, without_secrets
 from apps.importing.options import ImportOptions
+from tests.forked_readers import forked_readers
+
+__all__ = ["forked_readers"]
 
 DEFAULTS = "defaults\n mode http\n timeout connect 5s\n timeout client 30s\n timeout server 30s\n"
 
@@ -54,7 +57,7 @@ def test_a_line_that_says_less_than_it_should_is_reported_and_no_error(line: str
     ],
     ids=["binary", "ifs", "nested", "frontends", "quote", "patterns", "circles", "growing"],
 )
-@pytest.mark.slow(reason="a process reads each file")
+@pytest.mark.usefixtures("forked_readers")
 def test_a_hostile_file_is_read_or_refused_within_its_ceilings(text: str) -> None:
     try:
         found = read_apart(FORMATS["haproxy"], DEFAULTS + text, {}, ImportOptions(), processor_s=5)
@@ -63,7 +66,7 @@ def test_a_hostile_file_is_read_or_refused_within_its_ceilings(text: str) -> Non
     assert all(line.verdict for line in found.report)
 
 
-@pytest.mark.slow(reason="a process reads it")
+@pytest.mark.usefixtures("forked_readers")
 def test_secrets_are_looked_for_in_hostile_lines_within_the_ceilings_of_the_reader() -> None:
     text = DEFAULTS + "frontend f\n" + (" " + "token" * 3200 + "\n") * 20 + " " + "x(token" * 2200 + "\n"
     text += " http-request set-header X-Api-Key hidden-word\n"
@@ -74,7 +77,7 @@ def test_secrets_are_looked_for_in_hostile_lines_within_the_ceilings_of_the_read
     assert HIDDEN in repr(found.report)
 
 
-@pytest.mark.slow(reason="a process reads it")
+@pytest.mark.usefixtures("forked_readers")
 @pytest.mark.parametrize(("repeated", "is_much"), [(20, False), (400, True)])
 def test_a_few_lines_do_not_become_a_report_that_fills_the_memory_of_who_asks(repeated: int, is_much: bool) -> None:
     doubled = "".join(f' setenv A{n + 1} "${{A{n}}}${{A{n}}}"\n' for n in range(6))

@@ -14,6 +14,9 @@ from apps.importing.nginx.reading import read_nginx
 from apps.importing.nginx.text import tree
 from apps.importing.options import ImportOptions
 from apps.importing.verdicts import Verdict
+from tests.forked_readers import forked_readers
+
+__all__ = ["forked_readers"]
 
 
 def read(text: str, files: dict[str, str] | None = None) -> Import:
@@ -81,7 +84,7 @@ HOSTILE = {
     + "deny 10.0.0.1/31;" * 500
     + " proxy_pass http://a; } }",
 }
-# Each keeps its process busy until its ceiling, two seconds, as "blocks" does, which each change is asked.
+# Each keeps its process busy until its ceiling, a second, as "blocks" does, which each change is asked.
 BUSY = ("maps", "expressions")
 
 
@@ -92,10 +95,11 @@ BUSY = ("maps", "expressions")
         for name, text in HOSTILE.items()
     ],
 )
-@pytest.mark.slow(reason="a process reads each file")
+@pytest.mark.slow(reason="one keeps a reader busy for a second")
+@pytest.mark.usefixtures("forked_readers")
 def test_a_hostile_file_is_read_or_refused_within_its_ceilings(text: str) -> None:
     try:
-        found = read_apart(FORMATS["nginx"], text, {}, ImportOptions(), processor_s=2)
+        found = read_apart(FORMATS["nginx"], text, {}, ImportOptions(), processor_s=1)
     except TooMuchWork:
         return
     assert all(line.verdict for line in found.report)
@@ -132,7 +136,7 @@ def test_secrets_of_a_condition_are_hidden_where_its_lines_name_it() -> None:
 
 def test_many_servers_take_no_longer_than_their_number() -> None:
     """Each pool was compared with all before it, by reading their texts."""
-    few, many = (_calls(_servers(count)) for count in (50, 400))
+    few, many = (_calls(_servers(count)) for count in (25, 200))
     assert many < few * 8 * 1.5
 
 

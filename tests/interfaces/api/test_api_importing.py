@@ -15,10 +15,11 @@ from apps.definitions.models import Pool, Route, StoredPlan
 from apps.fleet.models import Fleet
 from apps.importing import apart, ordering, services
 from tests.conftest import actor_of
+from tests.forked_readers import forked_readers
 from tests.interfaces.api.test_api_objects import Api, assert_problem, house
 from tests.interfaces.api.test_api_openapi import check
 
-__all__ = ["house"]
+__all__ = ["forked_readers", "house"]
 FLEET = "us-central1"
 DEFAULTS = "defaults\n mode http\n timeout connect 5s\n timeout client 30s\n timeout server 30s\n"
 FILE = f"""{DEFAULTS}
@@ -58,7 +59,8 @@ HIDDEN = (
     "c2VjcmV0LWtleQ",
 )
 
-pytestmark = pytest.mark.slow(reason="each import starts a process that reads it")
+pytestmark = pytest.mark.slow(reason="each import reads, compares and renders everything")
+forked = pytest.mark.usefixtures("forked_readers")
 
 
 def order(text: str = FILE, **more: Any) -> dict[str, Any]:
@@ -96,6 +98,7 @@ def test_every_line_has_a_verdict_and_the_plan_applies_exactly_what_was_shown(ho
     assert Route.objects.filter(load_balancer__name="moved-in").exists()
 
 
+@forked
 def test_the_same_files_again_change_nothing_and_a_changed_one_shows_what_changed(house: Api) -> None:
     house("POST", f"plans/{imported(house)['plan']['plan_id']}/apply")
     again = imported(house)["plan"]
@@ -106,6 +109,7 @@ def test_the_same_files_again_change_nothing_and_a_changed_one_shows_what_change
     assert "10.50.0.3" in json.dumps(update["fields"])
 
 
+@forked
 def test_there_is_no_plan_before_all_questions_are_answered(house: Api) -> None:
     Fleet.objects.filter(name=FLEET).update(local_development=False)
     text = FILE.replace("10.50.0.1:8080", "127.0.0.1:8080")
@@ -118,6 +122,7 @@ def test_there_is_no_plan_before_all_questions_are_answered(house: Api) -> None:
     assert answered["plan"]["counts"]["create"] > 0
 
 
+@forked
 def test_parts_that_cannot_be_brought_keep_no_other_part_from_a_plan(house: Api) -> None:
     parts = """
 frontend again
@@ -139,6 +144,7 @@ frontend gone
     assert house("POST", f"plans/{found['plan']['plan_id']}/apply").status_code == 200
 
 
+@forked
 def test_objects_that_are_refused_are_named_with_their_field(house: Api) -> None:
     text = FILE.replace("{ path_beg /api }", "{ hdr(host) shop.acme.example }")
     found = imported(house, text, account="globex")
@@ -148,6 +154,7 @@ def test_objects_that_are_refused_are_named_with_their_field(house: Api) -> None
     assert all("shop.acme.example" in each["detail"] or each["name"] for each in found["refusals"])
 
 
+@forked
 def test_no_secret_of_the_files_comes_back_or_is_kept_in_the_open(house: Api, caplog: pytest.LogCaptureFixture) -> None:
     key = "-----BEGIN PRIVATE KEY-----\nc2VjcmV0LWtleQ==\n-----END PRIVATE KEY-----\n"
     more = {"passwords": {"bob": "battery-staple"}, "certificates": {"/etc/ssl/site.pem": "shop"}}
@@ -217,6 +224,7 @@ def test_what_is_wrong_is_named_by_its_field(house: Api, body: dict[str, Any], p
     assert not StoredPlan.objects.exists()
 
 
+@forked
 def test_what_is_too_much_for_a_request_is_sent_to_the_command(house: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(services, "MOST_OBJECTS", 2)
     answer = house("POST", "import", order())
@@ -243,6 +251,7 @@ def test_only_so_many_are_read_at_once(house: Api) -> None:
     assert house("POST", "import", order()).status_code == 200
 
 
+@forked
 def test_a_token_is_asked_for_the_scopes_of_the_objects(house: Api, tutorial_env: Actor) -> None:
     def caller(*scopes: str) -> Api:
         found = Api(tutorial_env)

@@ -9,15 +9,19 @@ import pytest
 
 from apps.definitions.models import Route
 from apps.importing import ordering
+from tests.forked_readers import forked_readers
 from tests.interfaces.api.test_api_importing import FLEET, field_errors
 from tests.interfaces.api.test_api_objects import Api, house
 from tests.interfaces.api.test_api_openapi import check
 from tests.manifests import tls_secret
 
-__all__ = ["house"]
+__all__ = ["forked_readers", "house"]
 CORPUS = sorted((Path(__file__).resolve().parents[2] / "import" / "kubernetes").glob("*.yaml"))
 
-pytestmark = pytest.mark.slow(reason="each import starts a process that reads it")
+pytestmark = [
+    pytest.mark.slow(reason="each import reads, compares and renders everything"),
+    pytest.mark.usefixtures("forked_readers"),
+]
 
 
 def imported(house: Api, name: str, text: str) -> dict[str, Any]:

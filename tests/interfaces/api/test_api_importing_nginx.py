@@ -9,17 +9,21 @@ from typing import Any
 import pytest
 
 from apps.definitions.models import Route
+from tests.forked_readers import forked_readers
 from tests.interfaces.api.test_api_importing import FLEET
 from tests.interfaces.api.test_api_objects import Api, house
 from tests.interfaces.api.test_api_openapi import check
 from tests.pure.compiler_fixtures import certificate_pem
 
-__all__ = ["house"]
+__all__ = ["forked_readers", "house"]
 CORPUS = Path(__file__).resolve().parents[2] / "import" / "nginx"
 FILES = sorted(CORPUS.glob("*.conf"))
 PEM = certificate_pem("shop.example.com")
 
-pytestmark = pytest.mark.slow(reason="each import starts a process that reads it")
+pytestmark = [
+    pytest.mark.slow(reason="each import reads, compares and renders everything"),
+    pytest.mark.usefixtures("forked_readers"),
+]
 
 
 def order(path: Path, **more: Any) -> dict[str, Any]:
@@ -32,7 +36,10 @@ def order(path: Path, **more: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     "path",
-    [pytest.param(path, marks=pytest.mark.exhaustive if at % 8 else (), id=path.stem) for at, path in enumerate(FILES)],
+    [
+        pytest.param(path, marks=pytest.mark.exhaustive if at % 16 else (), id=path.stem)
+        for at, path in enumerate(FILES)
+    ],
 )
 def test_each_file_is_planned_and_applied_and_changes_nothing_the_second_time(house: Api, path: Path) -> None:
     answer = house("POST", "import", order(path))

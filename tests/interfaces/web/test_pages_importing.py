@@ -12,13 +12,18 @@ from apps.accounts.models import Membership
 from apps.definitions.models import Pool, Route, StoredPlan
 from apps.fleet.models import Fleet
 from apps.importing.ordering import MOST_BYTES
+from tests.forked_readers import forked_readers
 from tests.interfaces.api.test_api_importing import FILE, FLEET, HIDDEN, SECRETS
 from tests.interfaces.people import client_of
 
+__all__ = ["forked_readers"]
 IMPORT = reverse("web:import")
 TO = {"/fleets": [FLEET]}
 
-pytestmark = pytest.mark.slow(reason="each import starts a process that reads it")
+pytestmark = [
+    pytest.mark.slow(reason="each import reads, compares and renders everything"),
+    pytest.mark.usefixtures("forked_readers"),
+]
 
 
 @pytest.fixture
@@ -52,9 +57,11 @@ def test_files_are_uploaded_with_the_configuration_among_them(operators: Client)
     assert "/v2" in page
 
 
-def test_a_plan_is_applied_once_and_then_says_so(operators: Client) -> None:
+def test_a_plan_is_not_there_for_another_account_and_is_applied_once(operators: Client, acme: Actor) -> None:
     operators.post(IMPORT, TO | {"pasted": FILE})
     url = reverse("web:import-apply", args=[StoredPlan.objects.get().pk])
+    assert client_of(acme).post(url).status_code == 404
+    assert not Pool.objects.filter(name="moved-api").exists()
     operators.post(url)
     assert "This plan was applied by" in operators.post(url, follow=True).content.decode()
 
@@ -120,13 +127,6 @@ def test_the_page_is_for_operators_who_may_write(tutorial_env: Actor, acme: Acto
         assert client.get(IMPORT).status_code == status
         assert client.post(IMPORT, TO | {"pasted": FILE}).status_code == status
     assert not StoredPlan.objects.exists()
-
-
-def test_a_plan_of_another_account_is_not_there(operators: Client, acme: Actor) -> None:
-    operators.post(IMPORT, TO | {"pasted": FILE})
-    url = reverse("web:import-apply", args=[StoredPlan.objects.get().pk])
-    assert client_of(acme).post(url).status_code == 404
-    assert not Pool.objects.filter(name="moved-api").exists()
 
 
 def test_an_empty_list_of_load_balancers_leads_to_it(operator: Actor) -> None:
