@@ -181,11 +181,13 @@ WRONGS: tuple[Callable[[], None], ...] = (
     *(loopback_in_production, metadata_service, routed_elsewhere, blacked_out),
 )
 # Wrong through the load balancer and directly, or directly only.
+WAYS = ("", "one")
 WRONG_FOR = (
-    *((wrong, server) for wrong in WRONGS for server in ("", "one")),
+    *((wrong, WAYS[at % 2]) for at, wrong in enumerate(WRONGS)),
     (public_address_of_somebody_else, "one"),
     (private_network_that_the_fleet_refuses, "one"),
 )
+OTHER_WAY = [pytest.param(wrong, WAYS[(at + 1) % 2], marks=pytest.mark.exhaustive) for at, wrong in enumerate(WRONGS)]
 
 
 @pytest.mark.parametrize("tries", [20, pytest.param(500, marks=pytest.mark.exhaustive)])
@@ -199,7 +201,9 @@ def test_many_tries_at_foreign_targets_send_not_one_packet(
     assert (door.connections, victim.received) == (0, 0)
 
 
-@pytest.mark.parametrize(("wrong", "server"), WRONG_FOR, ids=lambda given: getattr(given, "__name__", given))
+@pytest.mark.parametrize(
+    ("wrong", "server"), [*WRONG_FOR, *OTHER_WAY], ids=lambda given: getattr(given, "__name__", given)
+)
 def test_what_is_wrong_before_or_after_the_asking_sends_not_one_packet(
     editor: Actor, nodes: Watched, door: Door, victim: MemoryBackend, wrong: Callable[[], None], server: str
 ) -> None:

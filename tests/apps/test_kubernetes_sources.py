@@ -14,7 +14,7 @@ from apps.accounts.actors import Actor
 from apps.core.clock import now
 from apps.core.errors import Invalid
 from apps.definitions.models import Pool, Server, ServerSource
-from apps.definitions.server_sources import finding
+from apps.definitions.server_sources import finding, watched
 from apps.definitions.server_sources.kubernetes.client import Cluster, list_slices
 from apps.definitions.server_sources.kubernetes.namespace import Namespace
 from apps.definitions.server_sources.registries import registry_of
@@ -129,8 +129,10 @@ def test_a_service_without_ready_pods_keeps_its_servers(acme: Actor, cluster: Ap
     assert servers() == ["10.9.0.1:8080 10-9-0-1-8080"]
 
 
-@pytest.mark.slow(reason="a watch that was broken off goes on a second later")
-def test_a_broken_watch_goes_on_and_a_forgotten_version_is_listed_again(cluster: ApiServer, watch: Namespace) -> None:
+def test_a_broken_watch_goes_on_and_a_forgotten_version_is_listed_again(
+    cluster: ApiServer, watch: Namespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watched, "ONCE_IN_S", 0.05)
     until(lambda: cluster.open == 1)
     cluster.cut()
     cluster.put(endpoint_slice("a", "web", endpoint("10.9.0.1")))

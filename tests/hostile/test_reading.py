@@ -62,11 +62,12 @@ def _ways_to(leaf: str) -> list[str]:
     return ["/" + "/".join(parts[: count + 1]) for count in range(len(parts))]
 
 
-@pytest.mark.slow(reason="every field of a kind with every sharp value")
+@pytest.mark.slow(reason="every field of a kind with a third of the sharp values")
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_a_field_reads_no_sharp_value_and_the_refusal_names_it(example: str) -> None:
     fields = [field for field in FIELDS if field.example == example]
-    found = {field.pointer: errors_with(field, SHARP) for field in fields}
+    # Each field is asked others than the field before it.
+    found = {field.pointer: errors_with(field, SHARP[at % 3 :: 3]) for at, field in enumerate(fields)}
     assert {pointer: field_errors for pointer, field_errors in found.items() if field_errors != ([], [])} == {}
 
 

@@ -79,7 +79,7 @@ def test_all_tabs_of_an_account_cost_one_computation_for_each_sample(env: Env, m
     people = [client_of(env.operator), colleague_of(env.operator), client_of(env.acme)]
     for samples in (1, 2):
         events.publish("samples", at=samples)
-        texts = [[person.get(PART).content for _ in range(5)] for person in people]
+        texts = [[person.get(PART).content for _ in range(2)] for person in people]
         assert all(len(set(each)) == 1 for each in texts)
         assert sorted(made) == samples * ["acme"] + samples * ["operator"]
 
@@ -110,7 +110,7 @@ LIVE_PAGES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("page", first_of(4, LIVE_PAGES))
+@pytest.mark.parametrize("page", first_of(3, LIVE_PAGES))
 def test_a_part_is_made_once_for_everybody_of_an_account_and_is_the_same_without_sharing(
     env: Env, page: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -132,7 +132,8 @@ def test_a_part_is_made_once_for_everybody_of_an_account_and_is_the_same_without
     shared = {part: (first.get(part).content, second.get(part).content) for part in parts}
     assert sorted(made) == sorted(parts)
     monkeypatch.setattr(events, "turns", lambda _: None)
-    assert shared == {part: (first.get(part).content, second.get(part).content) for part in parts}
+    alone = {part: second.get(part).content for part in parts}
+    assert shared == {part: (text, text) for part, text in alone.items()}
 
 
 def test_what_is_refused_and_what_names_an_address_is_answered_to_each_tab_by_itself(env: Env) -> None:
@@ -142,20 +143,20 @@ def test_what_is_refused_and_what_names_an_address_is_answered_to_each_tab_by_it
     assert all(each["HX-Replace-Url"].startswith("/overflow") for each in seen)
 
 
-@pytest.mark.parametrize(("slow_s", "times"), [(1e9, 3), (0.0, 1)])
+@pytest.mark.parametrize(("slow_s", "times"), [(1e9, 2), (0.0, 1)])
 def test_a_part_that_takes_long_rests_for_a_multiple_of_that(
     env: Env, made: list[str], slow_s: float, times: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pages, "SLOW_S", slow_s)
     monkeypatch.setattr(pages, "RESTS", 1e9)
     person = client_of(env.operator)
-    for samples in range(3):
+    for samples in range(2):
         events.publish("samples", at=samples)
         assert person.get(PART).status_code == 200
     assert len(made) == times
 
 
-@pytest.mark.parametrize(("busy", "times"), [(0.4, 3), (1.0, 1)])
+@pytest.mark.parametrize(("busy", "times"), [(0.4, 2), (1.0, 1)])
 def test_a_process_that_is_busy_with_parts_answers_with_what_it_has_and_says_how_old_that_is(
     env: Env, made: list[str], busy: float, times: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,10 +164,9 @@ def test_a_process_that_is_busy_with_parts_answers_with_what_it_has_and_says_how
     monkeypatch.setattr(pages, "HELD_S", 1e9)
     person = client_of(env.operator)
     assert person.get(PART).get("Age") is None
-    for samples in range(2):
-        events.publish("samples", at=samples)
-        answer = person.get(PART)
-        assert answer.get("Age") == (None if times == 3 else "0")
+    events.publish("samples", at=1)
+    answer = person.get(PART)
+    assert answer.get("Age") == (None if times == 2 else "0")
     assert len(made) == times
 
 
@@ -227,8 +227,7 @@ def test_a_part_is_asked_anew_when_something_moved_and_whole_pages_always_are(en
     person.get(PART)
     assert len(made) == 2
     person.get("/")
-    person.get("/")
-    assert len(made) == 4
+    assert len(made) == 3
 
 
 def test_who_may_no_longer_look_gets_nothing_that_was_made_for_others(env: Env) -> None:
