@@ -66,6 +66,7 @@ def test_a_hostile_file_is_read_or_refused_within_its_ceilings(text: str) -> Non
     assert all(line.verdict for line in found.report)
 
 
+@pytest.mark.slow(reason="a reader works on it")
 @pytest.mark.usefixtures("forked_readers")
 def test_secrets_are_looked_for_in_hostile_lines_within_the_ceilings_of_the_reader() -> None:
     text = DEFAULTS + "frontend f\n" + (" " + "token" * 3200 + "\n") * 20 + " " + "x(token" * 2200 + "\n"
@@ -77,6 +78,7 @@ def test_secrets_are_looked_for_in_hostile_lines_within_the_ceilings_of_the_read
     assert HIDDEN in repr(found.report)
 
 
+@pytest.mark.slow(reason="a reader works on it")
 @pytest.mark.usefixtures("forked_readers")
 @pytest.mark.parametrize(("repeated", "is_much"), [(20, False), (400, True)])
 def test_a_few_lines_do_not_become_a_report_that_fills_the_memory_of_who_asks(repeated: int, is_much: bool) -> None:
