@@ -265,6 +265,15 @@ FAMILIAR = {
     *("saved-searches", "saved-search-new", "audit", "capacity-tests", "blackouts", "sizing", "webhooks"),
     *("webhook-new", "own-account", "accounts", "account-new", "account-suspend", "tokens"),
 }
+# Of the familiar ones, what is made by the same few templates: a table and its filters, a form and its fields, a
+# question for a reason. `make test` opens others of each, `make test-all` these as well.
+PLAIN = {
+    *("changes", "load-balancers", "network-lists", "status-pages", "alert-channels", "grants", "hostnames", "zones"),
+    *("quarantine", "schedules", "cloud-accounts", "log-forwards", "saved-searches", "capacity-tests", "webhooks"),
+    *("accounts", "enrolment", "adopt"),
+    *("network-list-new", "alert-rule-new", "grant-new", "hostname-new", "fleet-new", "node-enrol", "zone-new"),
+    *("saved-search-new", "webhook-new", "account-new", "account-suspend"),
+}
 
 
 def paths(first_id: Callable[[str], str]) -> dict[str, str]:
