@@ -7,6 +7,7 @@ in which a restart from those files would start it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -92,16 +93,17 @@ def _compare_configs(running: Bundle, wanted: Bundle) -> tuple[list[Operation], 
         return [], []
     if (running.binds, running.addresses) != (wanted.binds, wanted.addresses):
         return [], ["the addresses of listeners changed"]
-    found = compare_servers(read_config(before), read_config(after))
+    running_statements, wanted_statements = read_config(before), read_config(after)
+    found = compare_servers(running_statements, wanted_statements)
     if found is None:
-        return [], _reasons(before, after)
+        return [], _reasons(running_statements, wanted_statements)
     added, deleted, stay_before, stay_after = found
     operations: list[Operation] = []
     for old, new in zip_longest(stay_before, stay_after):
         if old == new:
             continue
         if not _differ_in_server_state(old, new):
-            return [], _reasons(before, after)
+            return [], _reasons(running_statements, wanted_statements)
         operations += _server_operations(old, new)
     return [*added, *operations, *deleted], []
 
@@ -125,7 +127,7 @@ def _server_operations(old: Statement, new: Statement) -> list[Operation]:
     return operations
 
 
-def _reasons(before: bytes, after: bytes) -> list[str]:
+def _reasons(before: Iterable[Statement], after: Iterable[Statement]) -> list[str]:
     """Which sections of haproxy.cfg came, went or changed."""
     old, new = _by_section(before), _by_section(after)
     reasons = [f"{section} is new" for section in new if section not in old]
@@ -134,9 +136,9 @@ def _reasons(before: bytes, after: bytes) -> list[str]:
     return reasons or ["the order of sections changed"]
 
 
-def _by_section(content: bytes) -> dict[str, list[tuple[str, ...]]]:
+def _by_section(statements: Iterable[Statement]) -> dict[str, list[tuple[str, ...]]]:
     sections: dict[str, list[tuple[str, ...]]] = {}
-    for statement in read_config(content):
+    for statement in statements:
         sections.setdefault(statement.section, []).append(statement.words)
     return sections
 

@@ -11,12 +11,14 @@ from urllib.parse import urlsplit
 from apps.accounts.actors import Actor
 from apps.accounts.models import Account
 from apps.compiler.compile import compile_snapshot
+from apps.core.clock import now
 from apps.definitions.freezing.snapshot import snapshot_of
 from apps.definitions.models import Pool
 from apps.definitions.services import apply_document, delete_object, save_object
 from apps.drivers.proxy.memory import MemoryNode, forget_memory_nodes, memory_node
 from apps.fleet.models import Fleet, Node
 from apps.rollouts import services
+from apps.rollouts.models import Rollout
 from tests.conftest import actor_of
 from tests.fixture_cache import CachedFixture
 
@@ -142,18 +144,18 @@ def _copied(node: MemoryNode) -> MemoryNode:
     return replace(node, files=dict(node.files), operations=lists, log=dict(node.log), lock=threading.RLock())
 
 
-def remembered(then: Callable[[Env], object] | None = None) -> NodesRemembered:
-    """The environment of the document, and what `then` makes of it; built once in each process."""
-
-    def build() -> None:
-        env = make_env(actor_of("operator", Account.Kind.OPERATOR), PREFIX)
-        if then is not None:
-            then(env)
-
-    return NodesRemembered(build)
+APPLIED = NodesRemembered(lambda: make_env(actor_of("operator", Account.Kind.OPERATOR), PREFIX))
 
 
-APPLIED = remembered()
+def remembered(then: Callable[[Env], object], before: NodesRemembered = APPLIED) -> NodesRemembered:
+    """What `then` makes of an environment, of the document unless told otherwise; built once in each process."""
+    return NodesRemembered(lambda: then(put_env(before)))
+
+
+def begin_now(rollout: Rollout) -> None:
+    """Have a rollout that is remembered begin now, and its wave watched from now on."""
+    watched = now() if rollout.soaking_since else None
+    Rollout.objects.filter(pk=rollout.pk).update(created_at=now(), soaking_since=watched)
 
 
 def put_env(env: NodesRemembered) -> Env:

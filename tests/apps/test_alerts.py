@@ -159,7 +159,7 @@ def test_a_rule_that_is_switched_off_ends_its_alerts(installation: Installation,
     installation.tick()
     assert titles(acme)
     rule(acme, "pool-down", watches="pool_down", enabled=False)
-    installation.tick(times=12)
+    installation.tick(4, times=3)
     assert titles(acme) == []
 
 
@@ -167,13 +167,13 @@ def test_what_does_not_last_long_enough_is_no_alert(installation: Installation, 
     rule(acme, "pool-down", watches="pool_down", for_s=30)
     pool = make_pool(acme, "mine", "10.1.0.1")
     installation.pool(pool)
-    installation.tick(times=29)
+    installation.tick(14.5, times=2)
     assert titles(acme) == []
     installation.healthy(pool)
     installation.tick()
     assert not Finding.objects.filter(account=acme.account).exists()
     installation.pool(pool)
-    installation.tick(times=30)
+    installation.tick(15, times=2)
     assert titles(acme) == ["Pool mine is down"]
 
 
@@ -194,7 +194,7 @@ def test_without_a_collector_nothing_begins_nothing_ends_and_operators_hear_of_i
     installation.watched = False
     installation.healthy(pool)  # nobody vouches for that
     installation.pool(other)
-    installation.tick(times=20)
+    installation.tick(5, times=4)
     assert titles(acme) == ["Pool mine is down"]
     assert "No collector watches the nodes" in titles(operator)
 
@@ -204,7 +204,7 @@ def test_an_object_of_which_nobody_knows_keeps_its_alert(installation: Installat
     installation.pool(pool)
     installation.tick()
     installation.verdict("pool", pool.pk, Type.HEALTHY, None, Reason.NOT_OBSERVED, "No node reports on this pool.")
-    installation.tick(times=30)
+    installation.tick(5, times=6)
     assert titles(acme) == ["Pool mine is down"]
 
 
@@ -213,7 +213,7 @@ def test_a_pool_whose_health_check_is_taken_away_keeps_no_alert(installation: In
     installation.pool(pool)
     installation.tick()
     installation.verdict("pool", pool.pk, Type.HEALTHY, None, Reason.UNCHECKED, "No health check tells.")
-    installation.tick(times=30)
+    installation.tick(5, times=6)
     assert titles(acme) == []
 
 
@@ -262,9 +262,9 @@ def test_a_silence_keeps_messages_back_until_it_ends_and_covers_nothing_else(
     Silence.objects.create(account=acme.account, objects_named="mine", reason="works", ends_at=ends, created_by="x")
     installation.pool(pool)
     installation.pool(other)
-    installation.tick(times=20)
+    installation.tick(5, times=4)
     assert [each["title"] for each in installation.messages(channel)] == ["Pool other is down"]
-    installation.tick(times=20)
+    installation.tick(5, times=4)
     assert [each["title"] for each in installation.messages(channel)] == ["Pool other is down", "Pool mine is down"]
 
 
@@ -362,7 +362,7 @@ def test_a_look_that_the_database_did_not_answer_ends_no_alert(
     installation.watcher = Watcher()  # of the process that goes on
     with pytest.raises(OperationalError):
         installation.tick()
-    installation.tick(times=12)
+    installation.tick(4, times=3)
     assert titles(acme) == ["Pool mine is down"]
     assert Alert.objects.get(account=acme.account).resolved_at is None
 
@@ -384,7 +384,7 @@ def test_old_alerts_are_forgotten_and_those_that_fire_are_not(installation: Inst
     installation.pool(other)
     installation.tick()
     installation.healthy(pool)
-    installation.tick(times=12)
+    installation.tick(4, times=3)
     evaluating.prune(installation.at + timedelta(days=31))
     assert [alert.title for alert in Alert.objects.filter(account=acme.account)] == ["Pool other is down"]
 

@@ -74,7 +74,7 @@ def test_a_mail_says_cause_since_when_what_it_affects_and_where_to_look(
     assert "* Pool basket is down: No server is up: a (L4CON)." in mail.text
     assert f"https://console.example/alerts/{alert.pk}" in mail.text
     installation.healthy(pool)
-    installation.tick(times=12)
+    installation.tick(4, times=3)
     installation.deliver()
     begun, over = sink.mails
     assert over.message["Subject"] == "[Resolved] Pool basket is down"
@@ -215,7 +215,7 @@ def test_one_that_arrived_although_it_was_dropped_meanwhile_gets_its_end(
         outcome = send(row)
         if row.event == "firing":
             installation.healthy(pool)
-            installation.tick(times=12)  # resolved and dropped while the request is under way
+            installation.tick(4, times=3)  # resolved and dropped while the request is under way
         return outcome
 
     monkeypatch.setattr(delivering, "attempt", meanwhile)
@@ -304,13 +304,12 @@ def worsened(installation: Installation, acme: Actor, number: int) -> list[Pool]
     first = {pool: Server.objects.filter(backend__pool=pool).earliest("name") for pool in pools}
     for pool in pools:
         installation.pool(pool, down=False, failing=(first[pool],))
-    installation.tick(times=70)
+    installation.tick(10, times=7)
     for pool in pools:
         installation.pool(pool, failing=(first[pool],))
     return pools
 
 
-@pytest.mark.slow(reason="alerts are looked at seventy times")
 def test_what_got_worse_and_is_told_elsewhere_ends_in_every_thread_that_began(
     installation: Installation, acme: Actor, receiver: Receiver
 ) -> None:
@@ -328,7 +327,6 @@ def test_what_got_worse_and_is_told_elsewhere_ends_in_every_thread_that_began(
     assert sorted(ended) == sorted(begun)
 
 
-@pytest.mark.slow(reason="alerts are looked at seventy times")
 def test_what_nobody_heard_in_an_earlier_thread_is_not_sent_when_it_is_over(
     installation: Installation, acme: Actor
 ) -> None:

@@ -18,7 +18,7 @@ from apps.rollouts.models import FleetSync, Quarantine, Rollout
 from apps.rollouts.push import reconciling
 from apps.rollouts.waiting_for import missing
 from apps.rollouts.waves import proving
-from tests.apps.pushed import Env, add_route, put_env, remembered
+from tests.apps.pushed import Env, add_route, begin_now, put_env, remembered
 from tests.apps.watched import SOAK_SECONDS, serve, soaked
 from tests.conftest import actor_of
 
@@ -56,6 +56,15 @@ def env(db: None) -> Env:
     return put_env(STAGES)
 
 
+@pytest.fixture
+def changed(db: None) -> Env:
+    """Both after a change that the first has taken a moment ago and the second awaits."""
+    env = put_env(CHANGED)
+    begin_now(latest("here"))
+    begin_now(latest("there"))
+    return env
+
+
 def work(fleet: str) -> None:
     """What a worker does when it is woken."""
     assert services.reconcile_fleet(fleet_id=Fleet.objects.get(name=fleet).pk)
@@ -76,6 +85,9 @@ def change(env: Env, pool: str = "blue", balance: str = "roundrobin") -> None:
     env.change_pool(pool, balance)
     work("there")
     work("here")
+
+
+CHANGED = remembered(change, STAGES)
 
 
 def soak(*, failed: int = 0, pool: str = "blue") -> None:
@@ -115,9 +127,8 @@ def test_changes_without_a_reload_wait_for_no_stage(env: Env) -> None:
 
 
 @pytest.mark.slow(reason="four rollouts of two fleets, one after the other")
-def test_what_the_first_stage_took_back_never_reaches_the_second(env: Env) -> None:
-    change(env)
-    env.change_pool("green", "roundrobin")  # somebody else's, while the first soaks
+def test_what_the_first_stage_took_back_never_reaches_the_second(changed: Env) -> None:
+    changed.change_pool("green", "roundrobin")  # somebody else's, while the first soaks
     soak(failed=20)
     assert Quarantine.objects.get().label.endswith("/blue")
     work("there")
@@ -126,7 +137,7 @@ def test_what_the_first_stage_took_back_never_reaches_the_second(env: Env) -> No
     soak(pool="green")
     work("there")
     assert standing("here")[0] == standing("there")[0] == "done"
-    assert (runs(env, "m1", "blue"), runs(env, "m1", "green")) == (False, True)
+    assert (runs(changed, "m1", "blue"), runs(changed, "m1", "green")) == (False, True)
 
 
 def test_what_is_quarantined_before_the_second_stage_reads_it_is_left_out_there(env: Env) -> None:
@@ -148,14 +159,13 @@ def test_what_is_quarantined_before_the_second_stage_reads_it_is_left_out_there(
     assert not FleetSync.objects.get(fleet=fleet).left_out
 
 
-def test_a_fleet_that_never_got_a_change_is_where_it_should_be(env: Env) -> None:
-    change(env)
+def test_a_fleet_that_never_got_a_change_is_where_it_should_be(changed: Env) -> None:
     soak(failed=20)
     work("there")
     fleet = Fleet.objects.get(name="there")
     assert latest("there").state == "superseded"
     assert selectors.is_live(fleet.pk, fleet.desired_generation)
-    assert selectors.sync_statuses(env.operator)[fleet.pk] == "in_sync"
+    assert selectors.sync_statuses(changed.operator)[fleet.pk] == "in_sync"
 
 
 def test_an_object_that_is_tried_again_is_tried_in_all_stages(env: Env) -> None:
@@ -169,23 +179,22 @@ def test_an_object_that_is_tried_again_is_tried_in_all_stages(env: Env) -> None:
     assert standing("there")[:2] == ("pushing", 0)
 
 
-def test_what_goes_back_without_a_culprit_is_rejected_until_something_else_is_proven(env: Env) -> None:
-    change(env)
+def test_what_goes_back_without_a_culprit_is_rejected_until_something_else_is_proven(changed: Env) -> None:
     fleet = Fleet.objects.get(name="here")
     rollout = latest("here")
-    services.roll_back(actor=env.operator, revision_id=rollout.previous_id or 0, reason="slow")
+    services.roll_back(actor=changed.operator, revision_id=rollout.previous_id or 0, reason="slow")
     work("here")
     work("there")
     assert standing("there")[0] == "failed"
     assert "Fleet here of an earlier stage does not run these changes." in standing("there")[2]
-    assert not runs(env, "m1")
-    services.resume(actor=env.operator, fleet_id=fleet.pk, reason="not it")
+    assert not runs(changed, "m1")
+    services.resume(actor=changed.operator, fleet_id=fleet.pk, reason="not it")
     work("here")
     soak()
     work("there")
     work("there")
     assert standing("there")[0] == "done"
-    assert runs(env, "m1")
+    assert runs(changed, "m1")
 
 
 def test_a_change_that_came_later_is_awaited_as_well(env: Env) -> None:
@@ -219,23 +228,20 @@ def test_a_first_stage_without_a_node_that_answers_is_not_waited_for(env: Env) -
     assert standing("there")[0] == "done"
 
 
-def test_an_operator_pushes_to_all_nodes_without_waiting_for_a_stage(env: Env) -> None:
-    change(env)
-    services.push_to_all(actor=env.operator, rollout_id=latest("there").pk, reason="urgent")
+def test_an_operator_pushes_to_all_nodes_without_waiting_for_a_stage(changed: Env) -> None:
+    services.push_to_all(actor=changed.operator, rollout_id=latest("there").pk, reason="urgent")
     work("there")
     assert standing("there")[0] == "done"
 
 
-def test_a_fleet_that_moves_to_the_first_stage_waits_no_longer(env: Env) -> None:
-    change(env)
-    set_stage(env, "there", 1)
+def test_a_fleet_that_moves_to_the_first_stage_waits_no_longer(changed: Env) -> None:
+    set_stage(changed, "there", 1)
     work("there")
     assert Rollout.objects.filter(fleet__name="there", state="done").count() > 1
 
 
-def test_the_change_says_that_it_waits_for_another_fleet(env: Env) -> None:
-    change(env)
-    said = [each.message for each in missing(env.operator, [Fleet.objects.get(name="there").pk])]
+def test_the_change_says_that_it_waits_for_another_fleet(changed: Env) -> None:
+    said = [each.message for each in missing(changed.operator, [Fleet.objects.get(name="there").pk])]
     assert said == ["The change reaches fleet there when fleets of earlier stages have proven it."]
 
 
@@ -261,9 +267,8 @@ def test_control_without_the_order_both_have_it_at_once(env: Env, monkeypatch: p
     assert standing("there")[0] == "done"
 
 
-def test_nodes_of_the_second_stage_are_compared_with(env: Env) -> None:
+def test_nodes_of_the_second_stage_are_compared_with(changed: Env) -> None:
     """A pool that is as bad where the change is not is no reason to take it back."""
-    change(env)
     since = soaked(latest("here"))
     serve(since, "n1", "n2", "m1", "m2", failed=20)
     work("here")

@@ -197,13 +197,20 @@ def test_without_the_search_one_object_holds_up_everybody(env: Env, monkeypatch:
     assert Rollout.objects.latest("id").state == "rolled_back"
 
 
-@pytest.fixture
-def poisoned(env: Env) -> Env:
+def poison_blue(env: Env) -> None:
     """A pool that ran well and was changed to what nodes refuse."""
     set_refusals(env, refuses("roundrobin", names=True))
     env.change_pool("blue", "roundrobin")
     env.reconcile()
-    return env
+
+
+POISONED = remembered(poison_blue, ENV)
+
+
+@pytest.fixture
+def poisoned(db: None) -> Env:
+    """The pool is in quarantine."""
+    return put_env(POISONED)
 
 
 def test_what_ran_before_its_owner_changed_it_goes_on_as_it_was(poisoned: Env) -> None:

@@ -16,7 +16,7 @@ from apps.observe.models import NodeReport
 from apps.rollouts import selectors, services
 from apps.rollouts.culprits import quarantine
 from apps.rollouts.models import FleetSync, Quarantine, Rollout
-from tests.apps.pushed import Env, add_route, put_env, remove_route
+from tests.apps.pushed import Env, add_route, put_env, remembered, remove_route
 from tests.apps.test_rollouts_quarantine import ENV, NO, customer, everybody_writes, refuses, set_refusals
 
 
@@ -26,9 +26,8 @@ def env(db: None) -> Env:
     return put_env(ENV)
 
 
-@pytest.fixture
-def restless(env: Env, monkeypatch: pytest.MonkeyPatch) -> Env:
-    """A customer who changes the next pool to what nodes refuse whenever one is refused, and another one who waits."""
+def with_many_pools(env: Env) -> None:
+    """Two customers, one of whom has five more pools; nodes run all of it."""
     everybody_writes(env, 2)
     env.reconcile()
     owner = Account.objects.get(name=customer(0))
@@ -38,8 +37,17 @@ def restless(env: Env, monkeypatch: pytest.MonkeyPatch) -> Env:
         pool.backends.create(account=owner, region=Region.objects.get())
     request_push([env.fleet])
     env.reconcile()
+
+
+MANY_POOLS = remembered(with_many_pools, ENV)
+
+
+@pytest.fixture
+def restless(db: None, monkeypatch: pytest.MonkeyPatch) -> Env:
+    """A customer who changes the next pool to what nodes refuse whenever one is refused, and another one who waits."""
+    env = put_env(MANY_POOLS)
     set_refusals(env, refuses("balance random", names=True))
-    left, put = list(pools), quarantine.put
+    left, put = list(Pool.objects.filter(name__regex="^p[0-9]$").order_by("name")), quarantine.put
 
     def spoil() -> None:
         if left:

@@ -33,7 +33,7 @@ from apps.rollouts.push import guards, lifecycle, revision_store
 from apps.rollouts.push.claims import Claim, lock
 from apps.rollouts.push.states import RolloutState
 from apps.rollouts.settings import of_later_stages, settings_of
-from apps.rollouts.waves.holding import is_in_waves
+from apps.rollouts.waves.holding import rollouts_in_waves
 from apps.rollouts.waves.planning import Waves, at_once, waves_of
 from apps.rollouts.waves.proving import at_odds, awaited, last_ended, note_proven
 
@@ -46,10 +46,12 @@ _lock = threading.Lock()
 
 def must_compile(fleet_id: int) -> bool:
     """Whether something was desired that was not compiled yet, and neither a person nor a wave holds the fleet."""
-    rows = Fleet.objects.filter(pk=fleet_id).annotate(in_waves=is_in_waves("pk"))
-    row = rows.values_list("desired_generation", "sync__compiled_generation", "sync__held_at", "in_waves")
-    desired, compiled, held, in_waves = row.first() or (0, 0, None, False)
-    return bool(desired > (compiled or 0) and held is None and not in_waves)
+    rows = Fleet.objects.filter(pk=fleet_id)
+    row = rows.values_list("desired_generation", "sync__compiled_generation", "sync__held_at")
+    desired, compiled, held = row.first() or (0, 0, None)
+    if desired <= (compiled or 0) or held is not None:
+        return False
+    return not rollouts_in_waves().filter(fleet=fleet_id).exists()
 
 
 def try_other_builds() -> None:

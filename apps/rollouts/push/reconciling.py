@@ -74,7 +74,8 @@ def work(claim: Claim, seen: Seen | None) -> None:
 
 def _push(claim: Claim, seen: Seen | None) -> bool:
     """Steps 3 to 6 once; False when no node was worked on and no wave begun."""
-    wanted = Revision.objects.filter(pk__in=FleetSync.objects.filter(fleet_id=claim.fleet_id).values("wanted")).first()
+    rows = Revision.objects.filter(pk__in=FleetSync.objects.filter(fleet_id=claim.fleet_id).values("wanted"))
+    wanted = rows.defer("bundle", "snapshot").first()  # megabytes, which the revision store keeps open
     if wanted is None:
         return False
     rollout = lifecycle.open_rollout(claim.fleet_id) or (_begin_repair(claim, wanted, seen) if seen else None)

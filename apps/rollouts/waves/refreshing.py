@@ -27,11 +27,11 @@ SUMMARY = "Servers and network lists as they are now, while a change is in waves
 
 def must_refresh(fleet_id: int) -> bool:
     """Whether something was desired since the nodes of a fleet in waves got the servers of now."""
-    if not rollouts_in_waves().filter(fleet=fleet_id, state__in=UNDER_WAY).exists():
-        return False
     rows = FleetSync.objects.filter(fleet=fleet_id, held_at=None)
     row = rows.values_list("fleet__desired_generation", "compiled_generation", "refreshed_generation").first()
-    return row is not None and row[0] > max(row[1:])
+    if row is None or row[0] <= max(row[1:]):
+        return False
+    return rollouts_in_waves().filter(fleet=fleet_id, state__in=UNDER_WAY).exists()
 
 
 def refresh(claim: Claim) -> bool:

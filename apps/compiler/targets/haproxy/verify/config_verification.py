@@ -23,6 +23,7 @@ _SECTIONS = frozenset(
     }
 )  # fmt: skip
 _MAP = re.compile(r"(?:[!-\"$-~][!-~]* [!-~]+\n)*+")  # a key begins with anything but `#`
+_MEANS_MORE = re.compile(r"[\\\"'#$]")
 _PLAIN = re.compile(r"[^\\\"'#$ \t]+")  # in any state, these are themselves
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 
@@ -41,7 +42,7 @@ class TokenError(ValueError):
 
 def tokenize_line(line: str) -> list[Token]:
     """The words of one line by HAProxy's rules (management of quotes and escapes as in its section 2.2)."""
-    if not any(sign in line for sign in "\\\"'#$"):
+    if not _MEANS_MORE.search(line):
         return [Token(word) for word in line.split()]
     return list(_words(line))
 
