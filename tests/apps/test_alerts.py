@@ -159,7 +159,7 @@ def test_a_rule_that_is_switched_off_ends_its_alerts(installation: Installation,
     installation.tick()
     assert titles(acme)
     rule(acme, "pool-down", watches="pool_down", enabled=False)
-    installation.tick(4, times=3)
+    installation.tick(4, times=4)
     assert titles(acme) == []
 
 
@@ -362,7 +362,7 @@ def test_a_look_that_the_database_did_not_answer_ends_no_alert(
     installation.watcher = Watcher()  # of the process that goes on
     with pytest.raises(OperationalError):
         installation.tick()
-    installation.tick(4, times=3)
+    installation.tick(4, times=4)
     assert titles(acme) == ["Pool mine is down"]
     assert Alert.objects.get(account=acme.account).resolved_at is None
 
@@ -384,7 +384,7 @@ def test_old_alerts_are_forgotten_and_those_that_fire_are_not(installation: Inst
     installation.pool(other)
     installation.tick()
     installation.healthy(pool)
-    installation.tick(4, times=3)
+    installation.tick(4, times=4)
     evaluating.prune(installation.at + timedelta(days=31))
     assert [alert.title for alert in Alert.objects.filter(account=acme.account)] == ["Pool other is down"]
 

@@ -74,7 +74,7 @@ def test_a_mail_says_cause_since_when_what_it_affects_and_where_to_look(
     assert "* Pool basket is down: No server is up: a (L4CON)." in mail.text
     assert f"https://console.example/alerts/{alert.pk}" in mail.text
     installation.healthy(pool)
-    installation.tick(4, times=3)
+    installation.tick(4, times=4)
     installation.deliver()
     begun, over = sink.mails
     assert over.message["Subject"] == "[Resolved] Pool basket is down"
@@ -215,7 +215,7 @@ def test_one_that_arrived_although_it_was_dropped_meanwhile_gets_its_end(
         outcome = send(row)
         if row.event == "firing":
             installation.healthy(pool)
-            installation.tick(4, times=3)  # resolved and dropped while the request is under way
+            installation.tick(4, times=4)  # resolved and dropped while the request is under way
         return outcome
 
     monkeypatch.setattr(delivering, "attempt", meanwhile)
