@@ -79,6 +79,18 @@ def on_nodes(env: pushed.Env, row: Canary) -> Canary:
     return look(row)
 
 
+BEGUN = pushed.remembered(begin, BLUE)
+
+
+@pytest.fixture
+def begun(db: None) -> pushed.Env:
+    """A canary to green, whose first weights all nodes have run since a moment ago."""
+    found = pushed.put_env(BEGUN)
+    NodeLog.objects.update(read_at=now())
+    Canary.objects.update(created_at=now(), live_at=now())
+    return found
+
+
 def look(row: Canary) -> Canary:
     """A worker is woken."""
     NodeLog.objects.update(read_at=now())
@@ -107,13 +119,13 @@ def later(row: Canary, seconds: int = 60) -> Canary:
     return look(row)
 
 
-def test_shares_grow_step_by_step_until_the_pool_has_all_requests(env: pushed.Env, settings: Settings) -> None:
-    row = begin(env)
+def test_shares_grow_step_by_step_until_the_pool_has_all_requests(begun: pushed.Env, settings: Settings) -> None:
+    row = Canary.objects.get()
     assert weights() == {"blue": 90, "green": 10}
     served(settings)
     assert (look(row).step, row.state, row.message) == (0, "running", "")
     assert (later(row).step, weights()) == (1, {"blue": 50, "green": 50})
-    on_nodes(env, row)
+    on_nodes(begun, row)
     served(settings)
     assert (later(row).state, weights()) == ("promoted", {"blue": 0, "green": 100})
     verbs = list(Entry.objects.filter(object_kind="Canary").order_by("pk"))
@@ -129,13 +141,13 @@ def test_a_step_lasts_from_when_every_node_has_its_weights(env: pushed.Env, sett
     assert on_nodes(env, row).live_at is not None
 
 
-def test_a_bad_build_holds_where_it_is_and_says_why(env: pushed.Env, settings: Settings) -> None:
-    row = begin(env)
+def test_a_bad_build_holds_where_it_is_and_says_why(begun: pushed.Env, settings: Settings) -> None:
+    row = Canary.objects.get()
     served(settings, failed=10)
     assert (look(row).state, weights()) == ("held", {"blue": 90, "green": 10})
     assert row.message == "20.0 % of its 50 responses are 5xx; the canary allows 5 %."
     assert (later(row).state, weights()) == ("held", {"blue": 90, "green": 10})
-    assert (services.abort_canary(actor=env.operator, canary_id=row.pk).state, weights()) == (
+    assert (services.abort_canary(actor=begun.operator, canary_id=row.pk).state, weights()) == (
         "aborted",
         {"blue": 100, "green": 0},
     )
@@ -147,16 +159,16 @@ def test_without_the_guard_the_same_build_would_go_on(env: pushed.Env, settings:
     assert (later(row).step, weights()) == (1, {"blue": 50, "green": 50})
 
 
-def test_a_slow_build_holds(env: pushed.Env, settings: Settings) -> None:
-    row = begin(env)
+def test_a_slow_build_holds(begun: pushed.Env, settings: Settings) -> None:
+    row = Canary.objects.get()
     served(settings, ms=300)
     assert (look(row).state, "p95 is 300 ms" in row.message) == ("held", True)
 
 
 def test_what_nobody_knows_promotes_nothing(
-    env: pushed.Env, monkeypatch: pytest.MonkeyPatch, settings: Settings
+    begun: pushed.Env, monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
-    row = begin(env)
+    row = Canary.objects.get()
     assert (later(row).step, row.state) == (0, "running")
     assert row.message == "The time of this step is over. It has had 0 of the 20 requests that it is judged by."
     served(settings)
@@ -174,55 +186,57 @@ def test_what_nobody_knows_promotes_nothing(
     assert (look(row).step, weights()) == (1, {"blue": 50, "green": 50})
 
 
-def test_who_resumes_gives_the_step_its_whole_time_and_judges_it_anew(env: pushed.Env, settings: Settings) -> None:
-    row = begin(env)
+def test_who_resumes_gives_the_step_its_whole_time_and_judges_it_anew(begun: pushed.Env, settings: Settings) -> None:
+    row = Canary.objects.get()
     served(settings, failed=50)
     assert look(row).state == "held"
-    services.resume_canary(actor=env.operator, canary_id=row.pk)
+    services.resume_canary(actor=begun.operator, canary_id=row.pk)
     assert (look(row).state, row.step) == ("running", 0)
     served(settings)
     assert look(row).state == "running"
     assert later(row, 30).step == 0
 
 
-def test_weights_changed_by_hand_end_it_and_stay(env: pushed.Env, settings: Settings) -> None:
-    row = begin(env)
-    weigh(env, blue=70, green=30)
+def test_weights_changed_by_hand_end_it_and_stay(begun: pushed.Env, settings: Settings) -> None:
+    row = Canary.objects.get()
+    weigh(begun, blue=70, green=30)
     assert (look(row).state, row.message) == ("ended", "Somebody changed the weights of the route.")
     assert weights() == {"blue": 70, "green": 30}
     with pytest.raises(Conflict, match="over"):
-        services.promote_canary(actor=env.operator, canary_id=row.pk)
+        services.promote_canary(actor=begun.operator, canary_id=row.pk)
 
 
-def test_an_abort_after_a_change_by_hand_leaves_that_alone(env: pushed.Env) -> None:
-    row = begin(env)
-    weigh(env, blue=70, green=30)
-    assert services.abort_canary(actor=env.operator, canary_id=row.pk).state == "ended"
+def test_an_abort_after_a_change_by_hand_leaves_that_alone(begun: pushed.Env) -> None:
+    row = Canary.objects.get()
+    weigh(begun, blue=70, green=30)
+    assert services.abort_canary(actor=begun.operator, canary_id=row.pk).state == "ended"
     assert weights() == {"blue": 70, "green": 30}
 
 
-def test_a_change_of_the_route_that_leaves_its_weights_alone_is_no_matter(env: pushed.Env, settings: Settings) -> None:
-    row = begin(env)
+def test_a_change_of_the_route_that_leaves_its_weights_alone_is_no_matter(
+    begun: pushed.Env, settings: Settings
+) -> None:
+    row = Canary.objects.get()
     spec = describe(Route.objects.get(name="home")) | {"methods": ["GET"]}
-    save_object(actor=env.operator, kind="Route", name="home", spec=spec)
+    save_object(actor=begun.operator, kind="Route", name="home", spec=spec)
     served(settings)
     assert later(row).step == 1
     assert describe(Route.objects.get(name="home"))["methods"] == ["GET"]
 
 
-def test_a_route_that_is_deleted_ends_it(env: pushed.Env) -> None:
-    row = begin(env)
-    pushed.remove_object(env.operator, "Route", "home")
+def test_a_route_that_is_deleted_ends_it(begun: pushed.Env) -> None:
+    row = Canary.objects.get()
+    pushed.remove_object(begun.operator, "Route", "home")
     assert (look(row).state, row.message) == ("ended", "The route was deleted.")
 
 
-def test_two_workers_make_a_step_once(env: pushed.Env, settings: Settings) -> None:
-    row = begin(env)
+def test_two_workers_make_a_step_once(begun: pushed.Env, settings: Settings) -> None:
+    row = Canary.objects.get()
     served(settings)
     old = Canary.objects.select_related("account").get(pk=row.pk)
     assert later(row).step == 1
     route = Route.objects.get(name="home")
-    advancing._under_lock(old, lambda: advancing.set_share(old, route, env.operator, 100))
+    advancing._under_lock(old, lambda: advancing.set_share(old, route, begun.operator, 100))
     assert weights() == {"blue": 50, "green": 50}
 
 
@@ -265,15 +279,15 @@ def test_a_canary_that_nobody_would_see_is_refused(env: pushed.Env) -> None:
 
 
 def test_a_route_has_one_canary_at_a_time_and_an_account_not_many(
-    env: pushed.Env, monkeypatch: pytest.MonkeyPatch
+    begun: pushed.Env, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    row = begin(env)
+    row = Canary.objects.get()
     with pytest.raises(Conflict, match=f"Canary {row.pk} of this route is running"):
-        begin(env)
+        begin(begun)
     Canary.objects.update(route=None)
     monkeypatch.setattr(services, "MOST_OPEN", 1)
     with pytest.raises(Conflict, match="has 1 open canaries"):
-        begin(env)
+        begin(begun)
 
 
 def test_others_may_not(env: pushed.Env, acme: Actor) -> None:
@@ -316,9 +330,9 @@ def test_a_canary_whose_route_a_pipeline_takes_over_is_over(env: pushed.Env, set
     assert later(runs).state == "ended"
 
 
-def test_canaries_that_were_over_long_ago_are_forgotten(env: pushed.Env) -> None:
-    row = begin(env)
-    services.abort_canary(actor=env.operator, canary_id=row.pk)
+def test_canaries_that_were_over_long_ago_are_forgotten(begun: pushed.Env) -> None:
+    row = Canary.objects.get()
+    services.abort_canary(actor=begun.operator, canary_id=row.pk)
     advancing.prune(now())
     assert Canary.objects.exists()
     advancing.prune(now() + timedelta(days=91))

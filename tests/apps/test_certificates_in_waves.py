@@ -12,16 +12,14 @@ from apps.fleet.services import request_push
 from apps.issuing import proving
 from apps.observe.models import NodeReport
 from apps.rollouts.models import FleetSync, Rollout
-from tests.apps.pushed import Env, put_env
+from tests.apps.pushed import Env, begin_now, put_env, remembered
 from tests.apps.test_rollout_waves import NAMES, WAVES, change, pass_wave
 
 HOST, ANSWER = "www.example.org", "token-of-the-order.thumbprint"
 
 
-@pytest.fixture
-def env(db: None) -> Env:
+def with_an_authority(env: Env) -> None:
     """A fleet with an authority, on one node of which a change is watched."""
-    env = put_env(WAVES)
     spec = {"directory_url": "https://127.0.0.1:1/directory"}
     save_object(actor=env.operator, kind="CertificateAuthority", name="ca", spec=spec)
     env.reconcile()
@@ -29,7 +27,17 @@ def env(db: None) -> Env:
         pass_wave(env)
     change(env)
     assert Rollout.objects.latest("id").state == "soaking"
-    return env
+
+
+AUTHORITY = remembered(with_an_authority, WAVES)
+
+
+@pytest.fixture
+def env(db: None) -> Env:
+    """The change has been watched since a moment ago."""
+    found = put_env(AUTHORITY)
+    begin_now(Rollout.objects.latest("id"))
+    return found
 
 
 def order(env: Env) -> CertificateOrder:

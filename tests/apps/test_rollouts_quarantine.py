@@ -164,7 +164,7 @@ def test_one_poison_object_among_a_hundred_customers_is_named_and_all_others_are
 def test_what_nobody_names_is_found_by_halving(env: Env) -> None:
     for number in range(4):
         add_route(env.operator, f"r{number}", f"/r{number}")
-    word, object_id = "/r2", f"route-{Route.objects.get(name='r2').pk}"
+    word, object_id = ".org/r2", f"route-{Route.objects.get(name='r2').pk}"
     set_refusals(env, refuses(word, names=False))
     env.reconcile()
     row = Quarantine.objects.get()
@@ -179,7 +179,7 @@ def test_a_node_is_asked_by_a_check_where_that_tells_and_by_a_push_where_only_th
     for number in range(4):
         add_route(env.operator, f"r{number}", f"/r{number}")
     pushes = [node.pushes for node in env.memory]
-    set_refusals(env, refuses("/r2", names=False, stage=stage))
+    set_refusals(env, refuses(".org/r2", names=False, stage=stage))
     env.reconcile()
     assert Quarantine.objects.get().label == "operator/r2"
     assert Rollout.objects.latest("id").state == "done"
@@ -326,7 +326,7 @@ def test_a_customer_who_does_it_again_and_again_is_left_out_with_all_that_change
 
 
 def test_what_was_changed_with_the_refused_object_does_not_wait(env: Env) -> None:
-    set_refusals(env, refuses("/r1", names=True))
+    set_refusals(env, refuses(".org/r1", names=True))
     add_route(env.operator, "r1", "/r1")
     add_route(env.operator, "r2", "/r2")
     env.reconcile()

@@ -326,6 +326,7 @@ def test_what_was_counted_and_not_stored_is_counted_again(
 def test_28_days_are_sums_of_days_and_what_is_older_is_forgotten(
     store: MemoryStore, clock: Clock, acme: Actor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(counting, "AT_ONCE", timedelta(days=1))
     route = make(acme)
     begin = started(store, clock)
     for day in range(30):

@@ -7,19 +7,21 @@ from django.urls import reverse
 
 from apps.accounts.models import Membership
 from apps.rollouts.models import Rollout
-from tests.apps.pushed import Env, put_env
+from tests.apps.pushed import Env, begin_now, put_env
 from tests.apps.test_rollout_stages import STAGES
 from tests.apps.test_rollout_stages import change as change_both
 from tests.apps.test_rollout_stages import latest as latest_of
-from tests.apps.test_rollout_waves import WAVES, change, latest, pass_wave
+from tests.apps.test_rollout_waves import CHANGED, latest, pass_wave
 from tests.apps.watched import serve, soaked
 from tests.interfaces.people import client_of
 
 
 @pytest.fixture
 def env(db: None) -> Env:
-    """The fleet before a change."""
-    return put_env(WAVES)
+    """The fleet whose first node took a change a moment ago."""
+    env = put_env(CHANGED)
+    begin_now(latest())
+    return env
 
 
 def page_of(env: Env, rollout: Rollout) -> str:
@@ -29,7 +31,6 @@ def page_of(env: Env, rollout: Rollout) -> str:
 
 
 def test_it_shows_each_wave_and_what_it_said(env: Env) -> None:
-    change(env)
     pass_wave(env)
     page = page_of(env, latest())
     assert "Wave 2 of 3" in page
@@ -38,7 +39,6 @@ def test_it_shows_each_wave_and_what_it_said(env: Env) -> None:
 
 
 def test_a_wave_that_did_worse_is_told_with_its_pool_and_the_nodes_that_were_spared(env: Env) -> None:
-    change(env)
     since = soaked(latest(), seconds=20)
     serve(since, "n1", failed=40)
     serve(since, "n3")
@@ -51,7 +51,6 @@ def test_a_wave_that_did_worse_is_told_with_its_pool_and_the_nodes_that_were_spa
 
 
 def test_a_wave_that_waits_for_numbers_says_so(env: Env) -> None:
-    change(env)
     soaked(latest())
     env.reconcile()
     page = page_of(env, latest())
@@ -60,7 +59,6 @@ def test_a_wave_that_waits_for_numbers_says_so(env: Env) -> None:
 
 
 def test_the_button_asks_for_a_reason_and_ends_the_waves(env: Env) -> None:
-    change(env)
     client = client_of(env.operator)
     url = reverse("web:push-to-all", args=[latest().pk])
     assert "Give a reason" in client.post(url, {"reason": ""}, follow=True).content.decode()
@@ -71,7 +69,6 @@ def test_the_button_asks_for_a_reason_and_ends_the_waves(env: Env) -> None:
 
 
 def test_viewers_have_no_button(env: Env) -> None:
-    change(env)
     answer = client_of(env.operator, Membership.Role.VIEWER).get(reverse("web:rollout", args=[latest().pk]))
     assert "Push to all nodes" not in answer.content.decode()
 
