@@ -269,7 +269,7 @@ def _key(request: PageRequest) -> str:
     actor = request.actor
     words = (request.get_full_path(), actor.account.pk, actor.role, actor.impersonating)
     # Another word than `part`: under that one, consoles of the version before keep bytes, which are no `_Part`.
-    return f"page part:{hashlib.sha256(repr(words).encode()).hexdigest()}"
+    return f"page-part:{hashlib.sha256(repr(words).encode()).hexdigest()}"
 
 
 def onward(request: PageRequest, to: str, *args: object) -> HttpResponse:
