@@ -82,6 +82,7 @@ def open_door() -> Iterator[Door]:
     """A door whose port stays the same, so that the environment with it is built once."""
     made = Door()
     yield made
+    made.socket.shutdown(socket.SHUT_RDWR)  # else who waits there may take what comes to the next socket
     made.socket.close()
 
 
