@@ -22,6 +22,7 @@ KNOWN = (
 OPTIONS = {"endpoint": "", "region": "", "folder": "/var/lib/spillway/logs", "cache_megabytes": "4096", "http": ""}
 
 _ceilings = Ceilings()
+_folders: list[tempfile.TemporaryDirectory[str]] = []  # they go with this process
 
 
 def save_threads(threads: int) -> None:
@@ -55,7 +56,8 @@ def open_queues(url: str) -> Queues:
     """Where lines that are to be forwarded wait: a folder beside the store's; in a temporary one for who has none."""
     parts = urlsplit(url)
     if parts.scheme == "memory":
-        return Queues(Path(tempfile.mkdtemp(prefix="spillway-forward-")))
+        _folders.append(tempfile.TemporaryDirectory(prefix="spillway-forward-"))
+        return Queues(Path(_folders[-1].name))
     if parts.scheme in SCHEMES:
         folder = options_of(parts)["folder"]
     else:
