@@ -124,9 +124,10 @@ def _default_pool(where: str, listener: Block, protocol: str, pools: Pools, repo
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """What a rule takes on one host; `where` names the rule."""
+    """What a rule takes on one host; `where` names the rule, `priority` is the rule's."""
 
     where: str
+    priority: int
     host: str
     candidate: Candidate
 
@@ -173,16 +174,20 @@ class _Routes:
         if loss:
             self._report.lossy(where, loss)
         named = sorted(hosts, key=lambda host: (host.startswith("*."), -len(host), host))
-        return [_Placed(where, host, candidate) for host in named for candidate in candidates]
+        priority = int(rule["Priority"])
+        return [_Placed(where, priority, host, candidate) for host in named for candidate in candidates]
 
     def _after_wildcards(self, placed: _Placed, before: dict[str, list[_Placed]]) -> None:
-        """What a wildcard before it takes of its host is taken there first."""
+        """What wildcards before it take of its host is taken there first, and so is what comes before that."""
         here = before.setdefault(placed.host, [])
-        for host in [each for each in before if covers(each, placed.host)]:
-            for earlier in before[host]:
-                known = any(each.candidate == earlier.candidate for each in here)
-                if not known and overlap(earlier.candidate, placed.candidate):
-                    self._candidate(replace(earlier, host=placed.host), here)
+        ahead = [each for host in before if covers(host, placed.host) for each in before[host]]
+        needed = [placed]
+        for earlier in sorted(ahead, key=lambda each: -each.priority):
+            if any(overlap(earlier.candidate, each.candidate) for each in needed):
+                needed.append(earlier)
+        for earlier in reversed(needed[1:]):
+            if not any(each.candidate == earlier.candidate for each in here):
+                self._candidate(replace(earlier, host=placed.host), here)
 
     def _hosts(self, where: str, given: list[str], every: list[str]) -> list[str]:
         """The hosts of a rule that routes can have; one without a host condition takes those that others name."""

@@ -102,6 +102,11 @@ def test_what_a_wildcard_before_it_takes_is_no_route_of_the_host() -> None:
     assert [each.rpartition(", ")[2] for each in lost] == [f"{WWW}/a", f"{ANY}/a", f"{WWW}/c"]
 
 
+def test_what_comes_before_a_rule_of_a_wildcard_comes_before_it_on_the_host_as_well() -> None:
+    adoption = adopted(((ANY,), ("/a/b",), ()), ((ANY,), (), ()), ((WWW,), ("/a",), ()))
+    assert [asked_here(adoption, WWW, path, "GET") for path in ("/a/b", "/a", "/c")] == [410, 411, 411]
+
+
 def test_without_a_look_at_wildcards_a_rule_that_was_never_reached_would_take_requests(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
