@@ -182,8 +182,9 @@ def keeps_its_bounds(
     assert story.length <= FIVE_MINUTES + 1
     assert story.result.capacity is None or story.result.capacity <= most
     assert profile.next_step() is None
-    # A share of requests that always fails, or targets that never meet the objective, may take it over by a burst.
-    assert story.result.overloaded_s <= TUNING.overload_s + 2
+    # A share of requests that always fails, or targets that never meet the objective, may take it over by a burst. The
+    # queue of one whose answers take as long as chance will may drain for longer than could be foreseen.
+    assert story.result.overloaded_s <= TUNING.overload_s + (10 if exponential else 2)
 
 
 # One bad step by chance at the highest allowed rate: the likeliest border lies above what may be asked for.
