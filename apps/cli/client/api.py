@@ -127,12 +127,11 @@ def _patiently(request: urllib.request.Request, read: Callable[[bytes, int], Any
             with opener.open(request, timeout=TIMEOUT_S) as response:
                 return read(response.read(), response.status)
         except urllib.error.HTTPError as error:
-            problem = Problem(error.code, _problem(error))
-            # An earlier attempt of ours, whose answer was lost, is still being worked on.
-            in_flight = error.code == 409 and lost and "Idempotency-Key" in str(problem)
-            if error.code not in AGAIN and not in_flight:
+            problem, pause = Problem(error.code, _problem(error)), _asked_pause(error)
+            # A conflict that says when it is over: an earlier attempt of ours, or another change, is being worked on.
+            if error.code not in AGAIN and (error.code != 409 or pause is None):
                 raise problem from None
-            lost, pause = str(problem), _asked_pause(error)
+            lost = str(problem)
         except (urllib.error.URLError, HTTPException, OSError) as error:
             lost, pause = f"The server cannot be reached: {getattr(error, 'reason', None) or error}.", None
         if attempt + 1 < ATTEMPTS:
