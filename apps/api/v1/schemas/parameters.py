@@ -178,7 +178,8 @@ COMMON_HEADERS: dict[str, tuple[Schema, str]] = {
 }
 
 # These stand in refusals of this status.
-REFUSAL_HEADERS: dict[int, tuple[str, ...]] = {401: ("WWW-Authenticate",), 429: ("Retry-After",)}
+AGAIN = ("Retry-After",)
+REFUSAL_HEADERS: dict[int, tuple[str, ...]] = {401: ("WWW-Authenticate",), 409: AGAIN, 429: AGAIN, 503: AGAIN}
 
 PATH: dict[str, tuple[Schema, str]] = {
     "id": ({"type": "integer", "minimum": 1, "maximum": 2**63 - 1}, "The object's ID."),
