@@ -183,7 +183,7 @@ def keeps_its_bounds(
     assert story.result.capacity is None or story.result.capacity <= most
     assert profile.next_step() is None
     # A share of requests that always fails, or targets that never meet the objective, may take it over by a burst. The
-    # queue of one whose answers take as long as chance will may drain for longer than could be foreseen.
+    # queue of one whose answers take as long as chance will may drain for longer than expected.
     assert story.result.overloaded_s <= TUNING.overload_s + (10 if exponential else 2)
 
 
