@@ -265,9 +265,11 @@ FAMILIAR = {
     *("saved-searches", "saved-search-new", "audit", "capacity-tests", "blackouts", "sizing", "webhooks"),
     *("webhook-new", "own-account", "accounts", "account-new", "account-suspend", "tokens"),
 }
-# Of the familiar ones, what is made by the same few templates: a table and its filters, a form and its fields, a
-# question for a reason. `make test` opens others of each, `make test-all` these as well.
+# Of the familiar ones, what is made by the same few templates: a table and its filters, a form and its fields, the page
+# of one object, a question for a reason. `make test` opens others of each, `make test-all` these as well.
 PLAIN = {
+    *("definition", "used-by", "policies", "network-list", "alert-rules", "alert-channel", "hostname", "static-ip"),
+    *("rollouts", "stacks", "portability", "export", "requests-settings", "blackouts", "sizing", "tokens", "audit"),
     *("changes", "load-balancers", "network-lists", "status-pages", "alert-channels", "grants", "hostnames", "zones"),
     *("quarantine", "schedules", "cloud-accounts", "log-forwards", "saved-searches", "capacity-tests", "webhooks"),
     *("accounts", "enrolment", "adopt"),

@@ -259,6 +259,8 @@ def test_a_new_listener_that_haproxy_refuses_leaves_every_node_on_the_old_revisi
     assert all(spoilt.digest(node) != before[node] for node in NODES)
 
 
+# HAProxy refuses it in test_attacks_poison.py as well, and nodes in memory in tests/apps/test_rollouts_quarantine.py.
+@pytest.mark.exhaustive
 def test_a_certificate_of_one_customer_that_haproxy_refuses_is_left_out_and_everybody_else_goes_live(
     spoilt: Installation,
 ) -> None:
