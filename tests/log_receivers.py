@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tests.authorities import Authority
+from tests.serving import answering
 
 
 @dataclass
@@ -105,8 +106,5 @@ def otlp_receiver() -> Iterator[Receiver]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         server.socket = serving.wrap_socket(server.socket, server_side=True)
         found.port = server.server_address[1]
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        thread.start()
-        yield found
-        server.shutdown()
-        thread.join(5)
+        with answering(server):
+            yield found

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.serving import answering
 
 
 @dataclass(slots=True)
@@ -69,11 +70,6 @@ def receiving() -> Iterator[Receiver]:
         def handle_error(self, request: Any, client_address: Any) -> None:
             """Callers that went away are nothing to report."""
 
-    server = Server(("127.0.0.1", 0), Handler)
-    receiver.port = server.server_port
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()  # looks so often whether to end
-    try:
+    with Server(("127.0.0.1", 0), Handler) as server, answering(server):
+        receiver.port = server.server_port
         yield receiver
-    finally:
-        server.shutdown()
-        server.server_close()

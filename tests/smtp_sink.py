@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import socketserver
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email import message_from_bytes, policy
 from email.message import EmailMessage
+
+from tests.serving import answering
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +99,5 @@ def smtp_sink() -> Iterator[Sink]:
     session = type("Session", (Session,), {"sink": sink})
     with Server(("127.0.0.1", 0), session) as server:
         sink.port = server.server_address[1]
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-        thread.start()
-        try:
+        with answering(server):
             yield sink
-        finally:
-            server.shutdown()
-            thread.join()

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from apps.compiler.targets.terraform.document import StackDocument
+from tests.serving import answering
 
 Block = dict[str, Any]
 API = "https://www.googleapis.com/compute/v1"
@@ -167,12 +167,8 @@ def served(env: Env) -> Iterator[str]:
     class Handler(_Handler):
         of = env
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server, answering(server):
         yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from socketserver import BaseRequestHandler, UDPServer
@@ -12,6 +11,8 @@ import dns.name
 import dns.rcode
 import dns.rdatatype
 import dns.rrset
+
+from tests.serving import answering
 
 
 class NameServer(UDPServer):
@@ -78,15 +79,6 @@ class Question(BaseRequestHandler):
 
 @contextmanager
 def name_server() -> Iterator[NameServer]:
-    """A running name server on a free port of this machine.
-
-    Nobody reads from its socket any more when that is closed: whoever did would take questions to the next one.
-    """
-    with NameServer() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    """A running name server on a free port of this machine."""
+    with NameServer() as server, answering(server):
+        yield server
